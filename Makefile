@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes; without bytecode each of them would compile reconpriv anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast test-oldest test-newest package container docs lint bench campaign clean
+.PHONY: demo test test-fast study test-oldest test-newest package container docs lint bench campaign clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,10 @@ test: $(VENV)/.dev
 # What needs no Spark, browser, server or site.
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadscope tests/unit
+
+# The study on the whole census and every coverage at full length, which CI need not run; an hour.
+study: $(VENV)/.dev
+	RECONPRIV_STUDY=full $(BIN)/python -m pytest tests/system/research
 
 # The oldest versions that pyproject.toml allows, in an environment of their own.
 test-oldest:

@@ -33,12 +33,12 @@ def describe(file: str) -> None:
 
 def upload(file: str) -> None:
     """What the studio does with an upload once it has come: take it and look at it."""
-    from reconpriv.studio.desk import Desk
+    from reconpriv.studio.work.workspace import Workspace
 
     with tempfile.TemporaryDirectory(dir=Path(file).parent) as home:
         sent = Path(home) / "0.csv"
         sent.hardlink_to(file)
-        Desk(Path(home)).take_upload(str(sent), "table.csv")
+        Workspace(Path(home)).take_upload(str(sent), "table.csv")
 
 
 JOBS = {

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from common import CACHE, census_rows, machine, write_section
-from reconpriv.theory.reconstruction import count_variance
+from reconpriv.theory.estimation.reconstruction import count_variance
 
 SCRIPTS = Path(__file__).parent / "peers"
 RETENTION = 0.5

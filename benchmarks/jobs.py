@@ -94,8 +94,8 @@ def warm_imports() -> None:
     import pyarrow.parquet  # noqa: F401
     import scipy.special  # noqa: F401
 
-    import reconpriv.core.margin_plan
     import reconpriv.engines.duckdb.engine
+    import reconpriv.protect.margins.plan
     import reconpriv.release.publication
     import reconpriv.release.release
     import reconpriv.table  # noqa: F401

@@ -140,7 +140,8 @@ def compare(train: pa.Table, test: pa.Table, keys: int) -> Iterator[dict[str, An
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """How far each way of learning falls behind raw records: one line per task and retention."""
-    from reconpriv.show import charts, palette
+    from reconpriv.show.charts import drawing as charts
+    from reconpriv.show.charts import palette
 
     alt = charts.altair("experiments")
     looks = {"corrected": palette.FIRST, "naive": palette.SECOND}
@@ -177,7 +178,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         panels,
         "Naive Bayes learned from a release, beside raw records",
         note="in each line, from above: none, octave, public; bars: standard deviation over keys",
-        entries=[charts.Key(name, look, "mark") for name, look in looks.items()],
+        entries=[charts.LegendEntry(name, look, "mark") for name, look in looks.items()],
         width=480,
     )
     charts.save(figure, path)

@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 import reconpriv as rp
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
+from reconpriv.answers.answerer import Answerer
+from reconpriv.cells.cube import Cube, collect
 from reconpriv.errors import InputError
+from reconpriv.estimate.counts import Design
 from reconpriv.learning.linear import linear_of
 from reconpriv.learning.logistic import logistic_of
 from reconpriv.learning.regression import Regression
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.plan import publish_cube
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.publish_cube import publish_cube
 
 COLUMNS = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
 SAMPLE_SIZES = ("none", "octave", "public")

@@ -56,9 +56,9 @@ def warm_up() -> None:
     from typer.testing import CliRunner  # noqa: PLC0415
 
     import reconpriv.reports.internal  # noqa: PLC0415
-    import reconpriv.show.audit  # noqa: PLC0415
-    import reconpriv.show.estimates  # noqa: PLC0415
-    import reconpriv.show.release  # noqa: PLC0415
+    import reconpriv.show.results.answers  # noqa: PLC0415
+    import reconpriv.show.results.audit  # noqa: PLC0415
+    import reconpriv.show.results.release  # noqa: PLC0415
     import reconpriv.show.text  # noqa: PLC0415
     from reconpriv.cli.app import app  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ from typing import Any
 import typer.main
 
 from reconpriv.cli.app import app
-from reconpriv.cli.choices import fill_in
+from reconpriv.cli.options.choices import fill_in
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Commands

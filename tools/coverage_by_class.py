@@ -31,11 +31,11 @@ import numpy as np
 import pyarrow as pa
 
 import reconpriv as rp
-from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.estimate import quantile
-from reconpriv.queries.pieces import cut_into_pieces
-from reconpriv.queries.selections import both, public_part, select
-from reconpriv.theory.combined_limits import combination_limits, ratio_limits
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.selections import both, public_part
+from reconpriv.estimate.counts import Settings, quantile
+from reconpriv.estimate.pieces import cut_into_pieces
+from reconpriv.theory.estimation.combined_limits import combination_limits, ratio_limits
 
 DOCS = Path(__file__).parent.parent / "docs"
 CSV = DOCS / "coverage-by-class.csv"
@@ -244,8 +244,8 @@ def compared(
 ) -> dict[str, dict[Any, Limits]]:
     """Two counts and two shares side by side, in every copy of the table."""
     by, settings, z = [copy] if copy else [], Settings(), quantile(0.95)
-    holders = select(answerer, held)
-    sides = [both(select(answerer, one), holders) for one in (a, b)]
+    holders = answerer.selected(held)
+    sides = [both(answerer.selected(one), holders) for one in (a, b)]
     pieces = cut_into_pieces(answerer, sides, by, settings)
     sizes = np.ones((2, pieces.keys.shape[1], 1))
     for i, one in enumerate(sides):

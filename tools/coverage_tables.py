@@ -21,11 +21,12 @@ import pyarrow as pa
 
 import coverage_by_class
 import reconpriv as rp
-from reconpriv.core.cube import Cube, Sums, collect, combinations, sum_selections
-from reconpriv.core.kernel import Kernel
-from reconpriv.queries import estimate as est
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.plan import publish_cube
+from reconpriv.cells.cube import Cube, collect, combinations
+from reconpriv.cells.sums import Sums, sum_selections
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.set_counts import SetCounts
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.publish_cube import publish_cube
 
 DOCS = Path(__file__).parent.parent / "docs"
 CSV, PAGE = DOCS / "coverage.csv", DOCS / "coverage.md"
@@ -92,14 +93,14 @@ def measure(name: str, size: str, p: float) -> list[Row]:
         truth = sum_selections(raw, selection, cells, None)
         for cube, draw in zip(cubes, draws, strict=True):
             sums = sum_selections(cube, selection, cells, None)
-            inside = _inside(truth, est.limits(sums, 1, 1, design, confidence=CONFIDENCE))
+            counts = SetCounts(sums, design)
+            inside = _inside(truth, counts.limits(CONFIDENCE))
             tally.add(ONE, inside, truth.observed, truth.records[:, None])
-            wide = est.limits(sums, 1, 1, design, confidence=CONFIDENCE, intervals=inside.size)
+            wide = counts.limits(CONFIDENCE, inside.size)
             tally.add_all(_inside(truth, wide))
             chosen = draw.choice(m, int(draw.integers(2, m - 1)), replace=False).tolist()
             true, sums = (sum_selections(c, selection, cells, chosen) for c in (raw, cube))
-            runs = est.runs(chosen, m)
-            ends = est.limits(sums, len(chosen), runs, design, confidence=CONFIDENCE)
+            ends = SetCounts.of(sums, chosen, design).limits(CONFIDENCE)
             tally.add(SEVERAL, _inside(true, ends), true.observed, true.records)
     return [(name, size, p, *where, *map(int, found)) for where, found in tally.rows()]
 

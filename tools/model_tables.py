@@ -20,15 +20,15 @@ import pyarrow as pa
 
 import reconpriv as rp
 from coverage_tables import fixed_key, open_table
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
-from reconpriv.core.margin_plan import margins_of
-from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import prepare_margins
-from reconpriv.queries.plan import publish_cube
-from reconpriv.queries.workload import make_workload
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.workload import make_workload
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.estimate.counts import Design, Settings
+from reconpriv.estimate.measurements import prepare_margins
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.margins.plan import margins_of
+from reconpriv.protect.publish_cube import publish_cube
 
 DOCS = Path(__file__).parent.parent / "docs"
 CSV, PAGE = DOCS / "model.csv", DOCS / "how-to" / "small-areas.md"

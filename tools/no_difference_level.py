@@ -20,13 +20,12 @@ import pyarrow as pa
 
 import reconpriv as rp
 from coverage_tables import fixed_key
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
-from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.compare import compare_sides, side_of
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.plan import publish_cube
-from reconpriv.queries.selections import select
+from reconpriv.answers.answerer import Answerer
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.estimate.compare import compare_sides, side_of
+from reconpriv.estimate.counts import Design, Settings
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.publish_cube import publish_cube
 
 CSV = Path(__file__).parent.parent / "docs" / "no-difference.csv"
 HEAD = ("sample_size", "share", "simulations", "rejected", "rejected_naively", "interval_misses")
@@ -75,7 +74,7 @@ def measure(size: str, simulations: int) -> list[tuple[object, ...]]:
         cube = publish_cube(raw, batches, Kernel(raw.schema, policy, fixed_key(number)))
         answerer = Answerer(cube, design)
         for job in SHARES:
-            sides = [side_of(select(answerer, {"sex": sex, "job": job}), None, "share")
+            sides = [side_of(answerer.selected({"sex": sex, "job": job}), None, "share")
                      for sex in "FM"]  # fmt: skip
             found = compare_sides(answerer, sides[0], sides[1], Settings())
             naive = naive_p_value(cube, raw.schema.domain.index(job))

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reconpriv.attacks.run import ATTACKS
-from reconpriv.core.sample_sizes import offered
-from reconpriv.presets import DEFAULT, PRESETS
-from reconpriv.queries.estimate import ESTIMATORS
+from reconpriv.estimate.counts import ESTIMATORS
+from reconpriv.policy.presets import DEFAULT, PRESETS
+from reconpriv.policy.sample_sizes import offered
 from reconpriv.sources.formats import FORMATS, GZIP, Format
-from reconpriv.theory.bounds import BOUNDS
+from reconpriv.theory.tails.bounds import BOUNDS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _PLACE = re.compile(r"(<!-- table: ([a-z ]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -59,7 +59,7 @@ def _presets() -> list[Row]:
                 f"`{policy.tail_bound.name}`",
                 f"`{policy.sample_size}`",
                 f"{policy.exposed_above:g}",
-                "none" if margins is None else f"ε = {margins.epsilon:.3g}",
+                f"ε = {margins.epsilon:.3g}" if margins else "none",
             )
         )
     return [head, *rows]

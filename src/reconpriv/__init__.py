@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 from reconpriv._version import __version__
 
 if TYPE_CHECKING:
-    from reconpriv.core.audit_report import AuditReport as AuditReport
-    from reconpriv.core.margins import Margins as Margins
-    from reconpriv.core.pram import PramMatrix as PramMatrix
-    from reconpriv.core.randomness import Key as Key
+    from reconpriv.auditing.audit_report import AuditReport as AuditReport
+    from reconpriv.cells.randomness import Key as Key
+    from reconpriv.columns.declared_bins import Quantiles as Quantiles
     from reconpriv.datasets import dataset_path as dataset_path
-    from reconpriv.declared_bins import Quantiles as Quantiles
     from reconpriv.errors import ReconprivError as ReconprivError
     from reconpriv.errors import ReconprivWarning as ReconprivWarning
+    from reconpriv.estimate.counts import Estimate as Estimate
     from reconpriv.frames import audit as audit
     from reconpriv.frames import publish as publish
     from reconpriv.ledger.ledger import Ledger as Ledger
-    from reconpriv.policy import Policy as Policy
-    from reconpriv.presets import PRESETS as PRESETS
-    from reconpriv.presets import preset as preset
+    from reconpriv.policy.margin_settings import Margins as Margins
+    from reconpriv.policy.policy import Policy as Policy
+    from reconpriv.policy.presets import PRESETS as PRESETS
+    from reconpriv.policy.presets import preset as preset
     from reconpriv.proposals import Proposals as Proposals
-    from reconpriv.queries.estimate import Estimate as Estimate
+    from reconpriv.protect.pram import PramMatrix as PramMatrix
     from reconpriv.randomised_response import Frequencies as Frequencies
     from reconpriv.randomised_response import invariant_matrix as invariant_matrix
     from reconpriv.randomised_response import perturb as perturb
@@ -38,38 +38,38 @@ if TYPE_CHECKING:
     from reconpriv.summary import TableSummary as TableSummary
     from reconpriv.summary import describe as describe
     from reconpriv.table import Table as Table
-    from reconpriv.theory.bounds import Bound as Bound
-    from reconpriv.theory.bounds import Tails as Tails
     from reconpriv.theory.counts import ObservedCount as ObservedCount
+    from reconpriv.theory.tails.bounds import Bound as Bound
+    from reconpriv.theory.tails.bounds import Tails as Tails
     from reconpriv.tuning.report import TuneReport as TuneReport
 
 _HOMES = {
-    "AuditReport": "core.audit_report",
-    "Bound": "theory.bounds",
-    "Estimate": "queries.estimate",
+    "AuditReport": "auditing.audit_report",
+    "Bound": "theory.tails.bounds",
+    "Estimate": "estimate.counts",
     "Frequencies": "randomised_response",
-    "Key": "core.randomness",
+    "Key": "cells.randomness",
     "Ledger": "ledger.ledger",
-    "Margins": "core.margins",
+    "Margins": "policy.margin_settings",
     "ObservedCount": "theory.counts",
-    "PRESETS": "presets",
-    "Policy": "policy",
-    "PramMatrix": "core.pram",
+    "PRESETS": "policy.presets",
+    "Policy": "policy.policy",
+    "PramMatrix": "protect.pram",
     "Proposals": "proposals",
-    "Quantiles": "declared_bins",
+    "Quantiles": "columns.declared_bins",
     "ReconprivError": "errors",
     "ReconprivWarning": "errors",
     "Release": "release.release",
     "Table": "table",
     "TableSummary": "summary",
-    "Tails": "theory.bounds",
+    "Tails": "theory.tails.bounds",
     "TuneReport": "tuning.report",
     "audit": "frames",
     "dataset_path": "datasets",
     "describe": "summary",
     "invariant_matrix": "randomised_response",
     "open": "release.release",
-    "preset": "presets",
+    "preset": "policy.presets",
     "perturb": "randomised_response",
     "pram_matrix": "randomised_response",
     "propose_roles": "reading",

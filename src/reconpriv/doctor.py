@@ -62,7 +62,7 @@ class Examination:
         return all(check.ok for check in self.checks if check.part in ("python", "core", "data"))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The findings as JSON has them."""
         return {
             "version": __version__,
             "healthy": self.healthy,
@@ -76,12 +76,10 @@ def examine() -> Examination:
 
 
 def _machine() -> Iterator[Check]:
-    version = sys.version_info
-    supported = version[:2] >= (3, 11)
-    yield Check(
-        "python", "Python", supported, platform.python_version(), "3.11 or newer",
-        "" if supported else "install Python 3.11 or newer and make a new environment",
-    )  # fmt: skip
+    newer = "install Python 3.11 or newer and make a new environment"
+    supported = sys.version_info[:2] >= (3, 11)
+    version = platform.python_version()
+    yield Check("python", "Python", supported, version, "3.11 or newer", "" if supported else newer)
     yield Check("machine", "cores", True, str(os.cpu_count() or 1), "threads used by default")
     free = shutil.disk_usage(tempfile.gettempdir()).free
     yield Check(
@@ -113,32 +111,35 @@ def _extras() -> Iterator[Check]:
 
 
 def _java() -> Check:
-    use = f"Spark ({_JAVA} or newer)"
     home = os.environ.get("JAVA_HOME")
     program = os.path.join(home, "bin", "java") if home else shutil.which("java")
-    if not program or not os.path.exists(program):
-        return Check("system", "Java", False, "missing", use, _system("java"))
+    ok, found = False, "missing"
+    if program and os.path.exists(program):
+        ok, found = _java_version(program)
+    add = "" if ok else _system("java")
+    return Check("system", "Java", ok, found, f"Spark ({_JAVA} or newer)", add)
+
+
+def _java_version(program: str) -> tuple[bool, str]:
+    """Whether it is new enough, and which version it is."""
     try:
         done = subprocess.run(
             [program, "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return Check("system", "Java", False, "does not start", use, _system("java"))
+        return False, "does not start"
     version = re.search(r'version "(\d+)([^"]*)"', done.stderr + done.stdout)
     if version is None:
-        return Check("system", "Java", False, "of unknown version", use, _system("java"))
+        return False, "of unknown version"
     enough = int(version[1]) >= _JAVA
-    found = version[1] + version[2] + ("" if enough else ", too old")
-    return Check("system", "Java", enough, found, use, "" if enough else _system("java"))
+    return enough, version[1] + version[2] + ("" if enough else ", too old")
 
 
 def _browser() -> Check:
     found = next((name for name in _BROWSERS if shutil.which(name)), None)
     use = "to look at reports and the studio (any machine's browser will do)"
-    return Check(
-        "system", "browser", found is not None, found or "missing", use,
-        "" if found else _system("browser"),
-    )  # fmt: skip
+    add = "" if found else _system("browser")
+    return Check("system", "browser", found is not None, found or "missing", use, add)
 
 
 def _system(name: str) -> str:

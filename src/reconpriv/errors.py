@@ -92,10 +92,7 @@ class ReconprivWarning(UserWarning):
 def warn_caller(note: str) -> None:
     """Warn the code that called into this package, however deep inside the reason was found."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+    package = __name__.split(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == package:
         frame, level = frame.f_back, level + 1
     warnings.warn(note, ReconprivWarning, stacklevel=level)
-
-
-def _is_ours(module: str) -> bool:
-    return module.split(".", maxsplit=1)[0] == __name__.split(".")[0]

@@ -11,8 +11,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+from reconpriv.errors import InputError, ReconprivError
 
 
 @dataclass(frozen=True)
@@ -77,3 +80,12 @@ def install_hint(extra: str) -> str:
         return f"In the folder of reconpriv's sources: pip install '.[{extra}]'."
     missing = [requirement for requirement in needed if not installed(requirement)[0]]
     return f"Install what is missing (the extra {extra!r}): {install_command(missing or needed)}"
+
+
+@contextmanager
+def needs(extra: str, sentence: str, error: type[ReconprivError] = InputError) -> Iterator[None]:
+    """Imports of what an extra brings: without it, this sentence and how to install it."""
+    try:
+        yield
+    except ImportError:
+        raise error(sentence, hint=install_hint(extra)) from None

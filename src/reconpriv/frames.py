@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from reconpriv.core.audit_report import AuditReport
-from reconpriv.core.single_records import K
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.columns.schema import Schema, Value
 from reconpriv.errors import InputError, OutputError, warn_caller
 from reconpriv.messages.arguments import checked
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 from reconpriv.reading import read
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_records
 from reconpriv.release.publication import no_folder
 from reconpriv.release.release import Release
-from reconpriv.schema import MAX_UNIQUE, Schema, Value
 from reconpriv.sources.frame_types import (
     arrow_column,
     arrow_type,
@@ -36,9 +35,6 @@ from reconpriv.table import Table
 from reconpriv.writing.folder import is_uri
 from reconpriv.writing.scratch import temporary
 
-if TYPE_CHECKING:
-    from reconpriv.core.randomness import Key
-
 _RELEASE = "release"
 _RETURNS = ("frame", _RELEASE)
 WITHOUT_MARGINS = (
@@ -49,32 +45,15 @@ WITHOUT_MARGINS = (
 
 @checked
 def audit(
-    source: Any,
-    policy: Policy | str | None = None,
-    *,
-    sensitive: str,
-    worst: int = 10,
-    k: int = K,
-    columns: bool | None = None,
-    keep_identifier: Iterable[str] = (),
-    keep_giveaway: Iterable[str] = (),
-    max_unique: float = MAX_UNIQUE,
-    **roles: Any,
+    source: Any, policy: Policy | str | None = None, *, sensitive: str, **settings: Any
 ) -> AuditReport:
-    """Audit a table in one call; ``roles`` and further settings are those of :func:`read`.
+    """Audit a table in one call; settings are those of :func:`read` and of :meth:`Table.audit`.
 
     ``policy`` may be the name of a preset; without one it is the recommended policy.
     """
+    own, roles = _split(Table.audit, settings)
     with read(source, sensitive=sensitive, **roles) as table:
-        return table.audit(
-            policy,
-            worst=worst,
-            k=k,
-            columns=columns,
-            keep_identifier=keep_identifier,
-            keep_giveaway=keep_giveaway,
-            max_unique=max_unique,
-        )
+        return table.audit(policy, **own)
 
 
 @checked
@@ -85,17 +64,9 @@ def publish(
     sensitive: str,
     out: str | os.PathLike[str] | None = None,
     returns: str = "frame",
-    key: Key | bytes | str | os.PathLike[str] | None = None,
-    file_format: str = "parquet",
-    overwrite: bool = False,
-    keep_identifier: Iterable[str] = (),
-    keep_giveaway: Iterable[str] = (),
-    max_unique: float = MAX_UNIQUE,
-    second_sample: bool = False,
-    role_change: bool = False,
-    **roles: Any,
+    **settings: Any,
 ) -> Any:
-    """Publish a table in one call; ``roles`` and further settings are those of :func:`read`.
+    """Publish a table in one call; settings are those of :func:`read` and :meth:`Table.publish`.
 
     ``policy`` may be the name of a preset; without one it is the recommended policy, fitted to the
     table. What is refused, and how to insist, is as in :meth:`Table.publish`.
@@ -110,16 +81,7 @@ def publish(
     folder is named. With ``out`` the release folder is written, too. From a path, a database or
     Spark a release is what comes out.
     """
-    given: dict[str, Any] = {
-        "key": key,
-        "file_format": file_format,
-        "overwrite": overwrite,
-        "keep_identifier": keep_identifier,
-        "keep_giveaway": keep_giveaway,
-        "max_unique": max_unique,
-        "second_sample": second_sample,
-        "role_change": role_change,
-    }
+    own, roles = _split(Table.publish, settings)
     if returns not in _RETURNS:
         raise InputError(f"returns must be one of {', '.join(_RETURNS)}; got {returns!r}.")
     give_back = _kind_of(source)
@@ -131,7 +93,7 @@ def publish(
         if out is None and returns != _RELEASE:
             raise no_folder("publish(source, sensitive=…, out='release')")
         with read(source, sensitive=sensitive, **roles) as table:
-            return _publish(table, policy, out, **given)
+            return _publish(table, policy, out, **own)
     made: list[Any] = []
     notes: list[str] = []
     with read(source, sensitive=sensitive, **roles) as table:
@@ -143,12 +105,20 @@ def publish(
             made.append(give_back(source, load_records(ReleaseFolder.open(finished)), schema))
             notes.extend(unused_categories(made[0], table.schema))
 
-        release = _publish(table, policy, out, also=convert, **given)
-    if out is None and release.description.margins is not None:
+        release = _publish(table, policy, out, also=convert, **own)
+    if out is None and release.description.margins:
         notes.append(WITHOUT_MARGINS)
     for note in notes:
         warn_caller(note)
     return made[0]
+
+
+def _split(
+    method: Callable[..., Any], settings: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of a method of the table, and the others, which are those of ``read``."""
+    own = {name: settings[name] for name in signature(method).parameters if name in settings}
+    return own, {name: value for name, value in settings.items() if name not in own}
 
 
 def _publish(
@@ -165,21 +135,17 @@ def _publish(
 
 
 GiveBack = Callable[[Any, pa.Table, Schema | None], Any]
+Convert = Callable[[str, pa.ChunkedArray, Sequence[Value]], tuple[Any, int]]
+"""Turns a column into the type that it had, or a wider one that the domain fits.
+
+It returns the column and how many of its values are missing.
+"""
 
 
 def _kind_of(source: Any) -> GiveBack | None:
     """What turns published records into a frame of the source's kind; None for a path or Spark."""
-    package = type(source).__module__.split(".")[0].lstrip("_")
-    name = type(source).__name__
-    if package == "pandas":
-        return _as_pandas
-    if package == "polars":
-        return _as_lazy_polars if name == "LazyFrame" else _as_polars
-    if package == "duckdb":
-        return _as_arrow_of_relation
-    if package == "pyarrow":
-        return _as_stream if name == "RecordBatchReader" else _as_arrow
-    return None
+    package, name = type(source).__module__.split(".")[0].lstrip("_"), type(source).__name__
+    return _GIVE_BACK.get(f"{package}.{name}", _GIVE_BACK.get(package))
 
 
 def _in_order(records: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -188,90 +154,81 @@ def _in_order(records: pa.Table, names: Sequence[str]) -> pa.Table:
     return records.select(kept + [name for name in records.column_names if name not in kept])
 
 
-def _domain(schema: Schema, name: str) -> Sequence[Value]:
-    """Values that a column may hold after publication although it did not before."""
-    return schema.domain if name == schema.sensitive.name else ()
-
-
-@contextmanager
-def _fitting(name: str, *errors: type[Exception]) -> Iterator[None]:
-    """Name the column whose type cannot hold what was published."""
-    try:
-        yield
-    except (pa.ArrowException, TypeError, ValueError, OverflowError, *errors):
-        raise InputError(
-            f"The published values of column {name!r} do not fit the type that it has in the frame,"
-            " so nothing was published.",
-            hint="Give it a plain type first: text, 64-bit integers, dates or microseconds.",
-        ) from None
-
-
-def _check_missing(found: int, column: pa.ChunkedArray) -> None:
-    """Refuse a value that would become missing because its type does not know it."""
-    if found != column.null_count:
-        raise ValueError
+def _typed(
+    records: pa.Table,
+    schema: Schema,
+    plain: Callable[[pa.ChunkedArray], Any],
+    convert: Convert,
+    *errors: type[Exception],
+) -> dict[str, Any]:
+    """The columns in the types of their frame, and recoded ones as they are, which is text."""
+    columns = {}
+    for name in records.column_names:
+        # Values that the column may hold after publication although it did not before.
+        domain = schema.domain if name == schema.sensitive.name else ()
+        if schema.recoding(name) is not None:
+            columns[name] = plain(records[name])
+            continue
+        try:
+            columns[name], missing = convert(name, records[name], domain)
+            if missing != records[name].null_count:
+                raise ValueError  # a value that its type does not know
+        except (pa.ArrowException, TypeError, ValueError, OverflowError, *errors):
+            raise InputError(
+                f"The published values of column {name!r} do not fit the type that it has in the"
+                " frame, so nothing was published.",
+                hint="Give it a plain type first: text, 64-bit integers, dates or microseconds.",
+            ) from None
+    return columns
 
 
 def _as_pandas(source: Any, records: pa.Table, schema: Schema | None) -> Any:
     import pandas  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
+    def convert(name: str, column: pa.ChunkedArray, domain: Sequence[Value]) -> tuple[Any, int]:
+        kind = pandas_type(source.dtypes[name], domain)
+        made = pandas.Series(pandas_column(column, kind))
+        return made, int(made.isna().sum())
+
     records = _in_order(records, list(source.columns))
     if schema is None:
         return as_pandas(records)
-    columns = {}
-    for name in records.column_names:
-        with _fitting(name):
-            column = records[name]
-            if schema.recoding(name) is not None:
-                columns[name] = pandas.Series(column.to_pandas())
-                continue
-            kind = pandas_type(source.dtypes[name], _domain(schema, name))
-            columns[name] = pandas.Series(pandas_column(column, kind))
-            _check_missing(int(columns[name].isna().sum()), column)
-    return pandas.DataFrame(columns)
+    return pandas.DataFrame(
+        _typed(records, schema, lambda column: pandas.Series(column.to_pandas()), convert)
+    )
 
 
 def _as_polars(source: Any, records: pa.Table, schema: Schema | None) -> Any:
     import polars  # noqa: PLC0415 - not a dependency; whoever has such a frame has it
 
+    def plain(column: pa.ChunkedArray) -> polars.Series:
+        return polars.Series(column)
+
+    def convert(name: str, column: pa.ChunkedArray, domain: Sequence[Value]) -> tuple[Any, int]:
+        made = plain(column).cast(polars_type(types[name], domain))
+        return made, made.null_count()
+
     types = source.collect_schema()
-    frame = polars.DataFrame(_in_order(records, types.names()))
+    records = _in_order(records, types.names())
     if schema is None:
-        return frame
-    columns = []
-    for name in frame.columns:
-        if schema.recoding(name) is not None:
-            columns.append(frame[name])
-            continue
-        with _fitting(name, polars.exceptions.PolarsError):
-            column = frame[name].cast(polars_type(types[name], _domain(schema, name)))
-            _check_missing(column.null_count(), records[name])
-            columns.append(column)
-    return polars.DataFrame(columns)
-
-
-def _as_lazy_polars(source: Any, records: pa.Table, schema: Schema | None) -> Any:
-    return _as_polars(source, records, schema).lazy()
+        return polars.DataFrame(records)
+    return polars.DataFrame(_typed(records, schema, plain, convert, polars.exceptions.PolarsError))
 
 
 def _as_arrow(source: Any, records: pa.Table, schema: Schema | None) -> pa.Table:
-    table = _in_order(records, source.schema.names)
-    if schema is None:
-        return table
-    columns = []
-    for name in table.column_names:
-        if schema.recoding(name) is not None:
-            columns.append(table[name])
-            continue
-        with _fitting(name):
-            kind = arrow_type(source.schema.field(name).type, _domain(schema, name))
-            columns.append(arrow_column(table[name], kind))
-    return pa.table(columns, names=table.column_names)
+    def convert(name: str, column: pa.ChunkedArray, domain: Sequence[Value]) -> tuple[Any, int]:
+        kind = arrow_type(source.schema.field(name).type, domain)
+        return arrow_column(column, kind), column.null_count
+
+    records = _in_order(records, source.schema.names)
+    return records if schema is None else pa.table(_typed(records, schema, lambda c: c, convert))
 
 
-def _as_stream(source: Any, records: pa.Table, schema: Schema | None) -> pa.RecordBatchReader:
-    return _as_arrow(source, records, schema).to_reader()
-
-
-def _as_arrow_of_relation(source: Any, records: pa.Table, _: Schema | None) -> pa.Table:
-    return _in_order(records, source.columns)
+_GIVE_BACK: dict[str, GiveBack] = {
+    "pandas": _as_pandas,
+    "polars": _as_polars,
+    "polars.LazyFrame": lambda *given: _as_polars(*given).lazy(),
+    "pyarrow": _as_arrow,
+    "pyarrow.RecordBatchReader": lambda *given: _as_arrow(*given).to_reader(),
+    "duckdb": lambda relation, records, _: _in_order(records, relation.columns),
+}

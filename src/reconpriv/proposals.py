@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.core.giveaways import Giveaway, told_alone
-from reconpriv.core.joint_counts import CountPairs, JointCounts
-from reconpriv.messages.one_line import shortened
-from reconpriv.messages.readable import Readable
-from reconpriv.schema import (
+from reconpriv.auditing.giveaways import Giveaway, told_alone
+from reconpriv.auditing.joint_counts import CountPairs, JointCounts
+from reconpriv.columns.kinds import DATES, NUMBERS
+from reconpriv.columns.schema import (
     MAX_UNDECLARED_DOMAIN,
     Column,
     Kind,
@@ -22,6 +20,8 @@ from reconpriv.schema import (
     looks_like_identifier,
     sort_domain,
 )
+from reconpriv.messages.one_line import shortened
+from reconpriv.messages.readable import Readable
 from reconpriv.tuning.hints import MANY_VALUES, NUMBER_TEXT
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 PUBLIC, DROP, PERSON, SENSITIVE = "public", "drop", "person", "sensitive"
 Decision = tuple[str, str, str]  # a role, the reason, and bins
-
-NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
-DATES = (Kind.DATE, Kind.DATETIME)
 
 _SAMPLE = 1_000  # values of a column that are looked at
 _COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
@@ -63,7 +60,7 @@ _DATE_TEXT = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?"
 
 
 @dataclass(frozen=True)
-class Facts:
+class ColumnFacts:
     """What is known about a column: how many values it has, and some of them with their counts."""
 
     column: Column
@@ -105,7 +102,7 @@ class Proposal:
     bins: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The role of a column as JSON has it."""
         return dict(vars(self))
 
 
@@ -145,7 +142,7 @@ class Proposals(Readable):
         return ", ".join(said)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The proposal as JSON has it."""
         return {
             "records": self.records,
             "sensitive": self.sensitive,
@@ -165,16 +162,15 @@ def propose(
     plain = [one for one in columns if one.kind is not Kind.OTHER]
     records = engine.records()
     distincts = engine.distinct(plain, rough=records > _COUNTED_EXACTLY) if plain else []
-    rough = dict(zip(plain, (min(n, records) for n in distincts), strict=True))
+    rough = dict(zip(plain, distincts, strict=True))
     found = []
     for column in columns:
         some = engine.value_counts(column, _SAMPLE) if column in rough else {}
-        missing = some.get(None, 0)
-        values = {value: n for value, n in some.items() if value is not None}
-        distinct = (
-            len(values) if len(some) < _SAMPLE else min(max(rough[column], len(values)), records)
-        )
-        found.append(Facts(column, records, distinct, missing, values))
+        missing = some.pop(None, 0)
+        distinct = len(some)
+        if distinct + bool(missing) >= _SAMPLE:
+            distinct = min(max(rough[column], distinct), records)
+        found.append(ColumnFacts(column, records, distinct, missing, some))
     given = _giveaways(engine, sensitive, found, drop_missing)
     decided = {
         one.column: (SENSITIVE, "", "")
@@ -182,23 +178,17 @@ def propose(
         else _role(one, given.get(one.column.name), engine)
         for one in found
     }
-    person = _likeliest_person([column for column, (role, *_) in decided.items() if role == PERSON])
+    # Of several numbers of people, one that is called so; otherwise the first.
+    people = [column.name for column, (role, *_) in decided.items() if role == PERSON]
+    person = person_by_name(people) or next(iter(people), None)
     proposed: list[Proposal] = []
     for one in found:
-        role, reason, bins = decided[one.column]
-        if role == PERSON and one.column != person:
+        name, (role, reason, bins) = one.column.name, decided[one.column]
+        if role == PERSON and name != person:
             role, reason = DROP, f"{reason}; another column is proposed as the person's number"
         kind = one.column.kind.value
-        proposed.append(
-            Proposal(one.column.name, kind, one.distinct, one.missing, role, reason, bins)
-        )
+        proposed.append(Proposal(name, kind, one.distinct, one.missing, role, reason, bins))
     return Proposals(records, None if sensitive is None else sensitive.name, tuple(proposed))
-
-
-def _likeliest_person(columns: Sequence[Column]) -> Column | None:
-    """Of several numbers of people, one that is called so; otherwise the first."""
-    named = [one for one in columns if _PERSON_NAME.search(one.name.lower())]
-    return next(iter([*named, *columns]), None)
 
 
 def person_by_name(names: Sequence[str]) -> str | None:
@@ -207,7 +197,7 @@ def person_by_name(names: Sequence[str]) -> str | None:
 
 
 def _giveaways(
-    engine: Engine, sensitive: Column | None, found: Sequence[Facts], drop_missing: bool
+    engine: Engine, sensitive: Column | None, found: Sequence[ColumnFacts], drop_missing: bool
 ) -> dict[str, Giveaway]:
     """The columns that tell the sensitive value, if that can be measured yet."""
     if sensitive is None or sensitive.kind in (Kind.NUMBER, Kind.DECIMAL, Kind.DATETIME, Kind.TIME):
@@ -233,41 +223,37 @@ def _giveaways(
     return {one.columns[0]: one for one in told}
 
 
-def _role(facts: Facts, giveaway: Giveaway | None, engine: Engine) -> Decision:
+def _role(facts: ColumnFacts, giveaway: Giveaway | None, engine: Engine) -> Decision:
     """The role of a column that is not sensitive, the reason, and bins: the first rule decides."""
     kind = facts.column.kind
-    by_content: Callable[[Facts], Decision] = _text_role
-    if _AREA_NAME.search(facts.column.name):
-        pass  # digits, but no number
-    elif kind in DATES:
-        by_content = partial(_date_role, engine=engine)
-    elif kind in NUMBERS:
-        by_content = partial(_number_role, engine=engine)
-    told = None
+    useless = {
+        "holds values of a type that cannot be published": kind is Kind.OTHER,
+        "has no values": facts.distinct == 0,
+        "has the same value in every record": facts.distinct == 1 and not facts.missing,
+    }
+    for reason, true in useless.items():
+        if true:
+            return DROP, reason, ""
+    who = _who(facts)
+    if who is not None:
+        return who
     if giveaway is not None:
-        told = DROP, f"tells the sensitive value of {giveaway.share:.0%} of {giveaway.who}", ""
-    return _useless(facts) or _who(facts) or told or by_content(facts)
+        return DROP, f"tells the sensitive value of {giveaway.share:.0%} of {giveaway.who}", ""
+    area = _AREA_NAME.search(facts.column.name)  # digits, but no number
+    if kind in DATES and not area:
+        return PUBLIC, "dates single people out: bin them", _date_bins(facts.column, engine)
+    return _number_role(facts, engine) if kind in NUMBERS and not area else _text_role(facts)
 
 
-def _useless(facts: Facts) -> Decision | None:
-    """Leave out what cannot be published, or tells nothing."""
-    if facts.column.kind is Kind.OTHER:
-        return DROP, "holds values of a type that cannot be published", ""
-    if facts.distinct == 0:
-        return DROP, "has no values", ""
-    if facts.distinct == 1 and not facts.missing:
-        return DROP, "has the same value in every record", ""
-    return None
-
-
-def _who(facts: Facts) -> Decision | None:
+def _who(facts: ColumnFacts) -> Decision | None:
     """The role of a column that says who a row is about: a name, an identifier, a number."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", facts.column.name).lower()
     many = f"{facts.distinct:,} values in {facts.records:,} records"
     texts = facts.texts
     if _NAME_NAME.search(name) and facts.distinct > MANY_VALUES:
         return DROP, f"looks like names or contact details ({many})", ""
-    if texts and all(_is_measure(text) for text in texts) and not _is_code(facts):
+    measures = (NUMBER_TEXT.fullmatch(text) or _DATE_TEXT.fullmatch(text) for text in texts)
+    if texts and all(measures) and not _is_code(facts):
         return None
     if _is_person(facts, name):
         return PERSON, f"{_PERSON_REASON} ({many})", ""
@@ -280,7 +266,7 @@ def _who(facts: Facts) -> Decision | None:
     return None
 
 
-def _is_person(facts: Facts, name: str) -> bool:
+def _is_person(facts: ColumnFacts, name: str) -> bool:
     """Whether the values number people who have several rows each, about as many as others."""
     if facts.column.kind not in (Kind.INTEGER, Kind.STRING) or _AREA_NAME.search(name):
         return False
@@ -293,15 +279,13 @@ def _is_person(facts: Facts, name: str) -> bool:
     return few and _is_code(facts)
 
 
-def _is_measure(text: str) -> bool:
-    return bool(NUMBER_TEXT.fullmatch(text) or _DATE_TEXT.fullmatch(text))
-
-
-def _is_code(facts: Facts) -> bool:
+def _is_code(facts: ColumnFacts) -> bool:
     """Whether the values are numbered through, or are short words with digits."""
     if facts.column.kind is Kind.INTEGER:
         numbers = [int(value) for value in facts.some]
-        return facts.distinct > MANY_VALUES and _dense(numbers, facts.distinct)
+        # Of many numbers, only some are known: there must be few gaps.
+        size = 2 * max(facts.distinct, len(numbers))
+        return facts.distinct > MANY_VALUES and max(numbers) - min(numbers) + 1 <= size
     lengths = [len(text) for text in facts.texts]
     return bool(lengths) and all(
         max(lengths) - min(lengths) <= 4
@@ -313,16 +297,11 @@ def _is_code(facts: Facts) -> bool:
     )
 
 
-def _dense(numbers: Sequence[int], distinct: int) -> bool:
-    """Whether whole numbers leave few gaps; of many, only some are known."""
-    return max(numbers) - min(numbers) + 1 <= 2 * max(distinct, len(numbers))
-
-
 def _words(texts: Sequence[str]) -> float:
     return sum(len(text.split()) for text in texts) / max(len(texts), 1)
 
 
-def _number_role(facts: Facts, engine: Engine) -> Decision:
+def _number_role(facts: ColumnFacts, engine: Engine) -> Decision:
     values = f"{facts.distinct:,} values"
     if _is_weight(facts):
         return DROP, f"{_WEIGHT_REASON} ({values})", ""
@@ -334,17 +313,13 @@ def _number_role(facts: Facts, engine: Engine) -> Decision:
     return PUBLIC, f"a number with many values ({values}): bin it", bins
 
 
-def _is_weight(facts: Facts) -> bool:
+def _is_weight(facts: ColumnFacts) -> bool:
     """Whether the column is called a survey weight, and tells records apart as one does."""
     named = _WEIGHT_NAME.search(facts.column.name) is not None
     return named and facts.rows < _ROWS_PER_VALUE
 
 
-def _date_role(facts: Facts, engine: Engine) -> Decision:
-    return PUBLIC, "dates single people out: bin them", _date_bins(facts.column, engine)
-
-
-def _text_role(facts: Facts) -> Decision:
+def _text_role(facts: ColumnFacts) -> Decision:
     """The role of texts, truth values and times of day."""
     texts, values = facts.texts, f"{facts.distinct:,} values"
     if facts.distinct <= MANY_VALUES:

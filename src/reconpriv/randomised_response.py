@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from reconpriv.core.pram import PramMatrix, described
-from reconpriv.core.randomness import (
+from reconpriv.answers.impossible import impossible
+from reconpriv.cells.randomness import (
     Key,
     Randomness,
     Words,
@@ -23,29 +23,29 @@ from reconpriv.core.randomness import (
     perturb_words,
     perturbation_purpose,
 )
+from reconpriv.columns.schema import Column, Kind, Value, json_value, parse_value
 from reconpriv.errors import InputError, PolicyError
+from reconpriv.estimate.counts import check_confidence, quantile
 from reconpriv.messages.arguments import checked
 from reconpriv.messages.readable import Readable
-from reconpriv.queries.estimate import check_confidence, quantile
-from reconpriv.queries.impossible import impossible
-from reconpriv.schema import Column, Kind, Value, json_value, parse_value
+from reconpriv.protect.pram import PramMatrix, described
 from reconpriv.sources.plain_column import CHUNK, codes_of, column_like, count_codes
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.intervals import Pooled, count_limits
-from reconpriv.theory.perturbation import (
-    check_retention,
-    local_privacy_level,
-    perturbation_matrix,
-    replacement_probability,
-)
-from reconpriv.theory.reconstruction import count_variance, reconstruct_frequency
-from reconpriv.theory.transition import (
+from reconpriv.theory.estimation.intervals import Pooled, count_limits
+from reconpriv.theory.estimation.reconstruction import count_variance, reconstruct_frequency
+from reconpriv.theory.estimation.transition import (
     covariances,
     frequency_limits,
     keep_or_draw,
     made_invariant,
     undo,
     variances,
+)
+from reconpriv.theory.perturbation import (
+    check_retention,
+    local_privacy_level,
+    perturbation_matrix,
+    replacement_probability,
 )
 
 Matrix = PramMatrix | ArrayLike

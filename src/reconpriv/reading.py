@@ -7,6 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reconpriv.columns.schema import (
+    ALL,
+    MAX_UNDECLARED_DOMAIN,
+    ColumnRoles,
+    Schema,
+    Value,
+    check_domain,
+    check_sensitive_kind,
+    choose_columns,
+    choose_domain,
+    read_domain,
+    require_columns,
+)
 from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, recode
@@ -15,20 +28,6 @@ from reconpriv.messages.arguments import check_path, checked
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.proposals import Proposals, propose
-from reconpriv.schema import (
-    ALL,
-    MAX_UNDECLARED_DOMAIN,
-    Roles,
-    Schema,
-    Value,
-    check_domain,
-    check_sensitive_kind,
-    choose_columns,
-    read_domain,
-    require_columns,
-    settle_domain,
-    without_role,
-)
 from reconpriv.sources.formats import format_of
 from reconpriv.table import Table
 from reconpriv.writing.marker import is_release
@@ -91,33 +90,27 @@ def read(
     if public is not None and public != ALL:
         public = [public] if isinstance(public, str) else list(public)
     drop = [drop] if isinstance(drop, str) else list(drop or ())
-    if rows_per_person not in ROWS_PER_PERSON:
-        raise InputError(
-            f"There is no treatment of several rows per person called {rows_per_person!r}.",
-            hint=f"Choose one of: {', '.join(ROWS_PER_PERSON)}.",
-        )
-    if missing not in MISSING:
-        raise InputError(
-            f"There is no treatment of missing values called {missing!r}.",
-            hint=f"Choose one of: {', '.join(MISSING)}.",
-        )
-    if labels not in LABELS:
-        raise InputError(
-            f"There is no treatment of labels called {labels!r}.",
-            hint=f"Choose one of: {', '.join(LABELS)}.",
-        )
+    for value, choices, what in (
+        (rows_per_person, ROWS_PER_PERSON, "several rows per person"),
+        (missing, MISSING, "missing values"),
+        (labels, LABELS, "labels"),
+    ):
+        if value not in choices:
+            raise InputError(
+                f"There is no treatment of {what} called {value!r}.",
+                hint=f"Choose one of: {', '.join(choices)}.",
+            )
     for path in source if isinstance(source, list | tuple) else [source]:
         check_path("source", path)
-    _refuse_release(source)
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
-    opened = open_engine(source, engine, master=master, **settings)
+    opened = _open(source, engine, master, settings)
     try:
         declared = Declared.of(bin or {}, group or {})
         everything = [column.name for column in opened.columns()]
-        roles = _settle_roles(opened, sensitive, public, drop, person, missing, declared)
+        roles = _roles(opened, sensitive, public, drop, person, missing, declared)
         used = {column.name for column in roles.columns}
         left_out = tuple(name for name in everything if name not in used)
-        schema, dropped, notes = _settle_schema(opened, roles, domain, missing, declared)
+        schema, dropped, notes = _schema(opened, roles, domain, missing, declared)
         notes += _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
         notes += _single_precision(opened, schema)
     except BaseException:
@@ -154,9 +147,8 @@ def propose_roles(
     The arguments are those of :func:`read`. With ``sensitive``, columns that give its value away
     are found, too. A proposal is a start: only you know what else is sensitive.
     """
-    _refuse_release(source)
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
-    opened = open_engine(source, engine, master=master, **settings)
+    opened = _open(source, engine, master, settings)
     try:
         names = [column.name for column in opened.columns()]
         if sensitive is not None:
@@ -168,13 +160,14 @@ def propose_roles(
         opened.close()
 
 
-def _refuse_release(source: Any) -> None:
-    """Refuse the folder of a release: its values are randomised, and its files are no one table."""
+def _open(source: Any, engine: str | None, master: str | None, settings: dict[str, Any]) -> Engine:
+    """Open a source, unless it is a release: its values are randomised already."""
     if isinstance(source, str | os.PathLike) and is_release(Path(source)):
         raise InputError(
             f"{shown_file(os.fspath(source))!r} is a release: its values are randomised already.",
             hint="Give the table that it was made from.",
         )
+    return open_engine(source, engine, master=master, **settings)
 
 
 def _is_spreadsheet(source: Any) -> bool:
@@ -202,7 +195,7 @@ def _single_precision(engine: Engine, schema: Schema) -> tuple[str, ...]:
     )
 
 
-def _settle_roles(
+def _roles(
     engine: Engine,
     sensitive: str,
     public: Sequence[str] | str | None,
@@ -210,11 +203,12 @@ def _settle_roles(
     person: str | None,
     missing: str,
     recoded: Declared,
-) -> Roles:
+) -> ColumnRoles:
     """The role of every column; refuses a table with columns that have none."""
     available = engine.columns()
     named = [sensitive, *drop, *([] if person is None else [person])]
-    unnamed = without_role(available, named, public)
+    # Once the public columns are known, all others are left out, or public.
+    unnamed = [one for one in available if public is None and one.name not in named]
     # Names that do not exist, or twice, are wrong whatever the others become.
     roles = choose_columns(available, sensitive, () if public is None else public, drop, person)
     require_columns(available, list(recoded.by_column), "binned or grouped")
@@ -243,9 +237,9 @@ def _settle_roles(
     return roles.among(engine.columns())
 
 
-def _settle_schema(
+def _schema(
     engine: Engine,
-    roles: Roles,
+    roles: ColumnRoles,
     domain: Sequence[Value] | str | os.PathLike[str] | None,
     missing: str,
     recoded: Declared,
@@ -289,10 +283,10 @@ def _settle_schema(
     if declared is not None and absent and missing == "value":
         declared = [*declared, None]
     if own is None:
-        settled = settle_domain(column, occurring, declared)
+        values = choose_domain(column, occurring, declared)
     else:
-        settled = (*own.labels, *([None] if absent and missing == "value" else []))
-        check_domain(column, settled)
+        values = (*own.labels, *([None] if absent and missing == "value" else []))
+        check_domain(column, values)
     records, person = sum(occurring.values()), roles.person
-    schema = Schema(roles.public, column, settled, records, recodings, person)
+    schema = Schema(roles.public, column, values, records, recodings, person)
     return schema, absent if missing == "drop" else None, notes

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.columns.kinds import DATES, NUMBERS
+from reconpriv.columns.schema import Kind, looks_like_identifier
 from reconpriv.errors import InputError
 from reconpriv.messages.arguments import checked
-from reconpriv.schema import Kind, looks_like_identifier
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class ColumnSummary:
     @property
     def numeric(self) -> bool:
         """Whether it holds numbers."""
-        return Kind(self.kind) in (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
+        return Kind(self.kind) in NUMBERS
 
     @property
     def dated(self) -> bool:
         """Whether it holds dates or times of a day."""
-        return Kind(self.kind) in (Kind.DATE, Kind.DATETIME)
+        return Kind(self.kind) in DATES
 
     @property
     def publishable(self) -> bool:

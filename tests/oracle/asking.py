@@ -11,8 +11,8 @@ from typing import Any
 
 import reconpriv as rp
 from oracle.tables import MadeTable
-from reconpriv.queries.estimate import Estimate
-from reconpriv.queries.figure import Figure
+from reconpriv.answers.figure import Figure
+from reconpriv.estimate.counts import Estimate
 
 Answer = Estimate | Figure
 KEEPS_ALL = 1 - 1e-12

@@ -15,7 +15,7 @@ from oracle.conditions import Two
 from oracle.referee import Referee
 from oracle.tables import Made, MadeTable
 from oracle.values import literal, same_lists, same_values
-from reconpriv.queries.batch import read_batch
+from reconpriv.answers.batch import read_batch
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _batch(release: rp.Release, folder: Path, names: list[str], row: list[Any]) 
     file.write_text(stream.getvalue(), encoding="utf-8", newline="")
     _, selected = read_batch(file, release)
     (answer,) = release.answer_many(selected)
-    return answer.count
+    return float(answer.count)
 
 
 def true_count(referee: Referee, wanted: list[Wanted]) -> int:

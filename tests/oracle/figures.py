@@ -15,7 +15,6 @@ from oracle.counts import made_wanted
 from oracle.referee import Referee, WrongAnswerError, same, same_label, same_rank
 from oracle.selects import SHARES, numbers, of_column
 from oracle.tables import ROW, MadeTable
-from reconpriv.queries.figure_table import value_of
 
 TRUE = Two.same("TRUE")
 
@@ -56,11 +55,11 @@ def _estimated(table: MadeTable, told: Two) -> bool:
 def _value(answer: Any, wanted: Any, estimated: bool, *, ranked: bool = False) -> None:
     """Compare one figure; who nobody can tell are there may have any figure that is no fact."""
     if wanted is None and estimated:
-        if answer.exact and value_of(answer) is not None:
-            raise WrongAnswerError(f"{value_of(answer)!r}, exact, for nobody")
+        if answer.exact and answer.value is not None:
+            raise WrongAnswerError(f"{answer.value!r}, exact, for nobody")
         return
-    if not (same_rank if ranked else same)(value_of(answer), wanted):
-        raise WrongAnswerError(f"{value_of(answer)!r} for {wanted!r}")
+    if not (same_rank if ranked else same)(answer.value, wanted):
+        raise WrongAnswerError(f"{answer.value!r} for {wanted!r}")
 
 
 def _mean(rng: Random, table: MadeTable) -> PythonQuestion:

@@ -25,10 +25,10 @@ from oracle.figures import made_python_question
 from oracle.referee import same
 from oracle.selects import made_select
 from oracle.tables import MadeTable, made_table
-from reconpriv.queries.compare import Comparison
-from reconpriv.queries.figure import Figure
-from reconpriv.queries.figure_table import value_of
-from reconpriv.queries.shares import UNSURE
+from reconpriv.answers.figure import Figure
+from reconpriv.estimate.compare import Comparison
+from reconpriv.estimate.quantiles import NOBODY
+from reconpriv.estimate.shares import UNSURE
 
 SLACK = 1e-9
 RARE = 1e-3
@@ -71,11 +71,11 @@ def faults_in(
     for key, one in keyed(answer).items():
         kind = one.kind if isinstance(one, Figure) else "count"
         what = f"{design.name}, {kind}"
-        said = f"{value_of(one)!r} ({one.low!r} to {one.high!r}), {one.remarks!r}"
+        said = f"{one.value!r} ({one.low!r} to {one.high!r}), {one.remarks!r}"
         if _no_width(one):
             true = keyed(truth()).get(key)
-            nobody = true is None or value_of(true) is None or UNSURE in true.remarks
-            if true is None or nobody or same(one.low, value_of(true)):
+            nobody = true is None or true.value is None or bool({UNSURE, NOBODY} & {*true.remarks})
+            if true is None or nobody or same(one.low, true.value):
                 continue
             yield f"{what}, no width: {said}"
         if _outside(one, table):
@@ -121,7 +121,7 @@ def _no_width(one: Answer) -> bool:
 
 
 def _outside(one: Answer, table: MadeTable) -> bool:
-    value, low, high = value_of(one), one.low, one.high
+    value, low, high = one.value, one.low, one.high
     if value is None or any(remark.startswith(ABOUT_ITSELF) for remark in one.remarks):
         return False
     if isinstance(value, str):  # a bin, whose limits are borders, or a class

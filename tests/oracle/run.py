@@ -20,8 +20,7 @@ from oracle.referee import Referee, WrongAnswerError, check_rows, lookup, same
 from oracle.selects import Select, made_select, share_of_values
 from oracle.tables import MadeTable, made_table
 from oracle.values import literal, same_keys
-from reconpriv.queries.estimate import Estimate
-from reconpriv.queries.figure_table import value_of
+from reconpriv.estimate.counts import Estimate
 
 NOTHING = "No record is in this selection"
 
@@ -104,7 +103,7 @@ def ask_selects(desk: Desk, questions: int) -> Tally:
 def check_select(desk: Desk, select: Select, answer: Any) -> None:
     """Compare an answer to a SELECT with the referee's, and its other forms with itself."""
     rows = rows_of(answer)
-    found = [(labels, tuple(map(value_of, row))) for labels, row in rows]
+    found = [(labels, tuple(one.value for one in row)) for labels, row in rows]
     check_rows(select, found, [[one.exact for one in row] for _, row in rows], desk.referee)
     json.dumps(answer.as_dict(), allow_nan=False)
     check_names(select, answer)
@@ -138,7 +137,7 @@ def ask_shares(desk: Desk, questions: int) -> Tally:
 
         def check(answer: Any, theirs: str = theirs) -> None:
             truth = {lookup((label,)): share for label, share in desk.referee.rows(theirs)}
-            found = {lookup(labels): value_of(row[0]) for labels, row in rows_of(answer)}
+            found = {lookup(labels): row[0].value for labels, row in rows_of(answer)}
             wrong = [one for one in truth if one not in found or not same(found[one], truth[one])]
             if wrong or len(found) != len(truth):
                 raise WrongAnswerError(f"{found!r} for {truth!r}")

@@ -8,7 +8,7 @@ import pytest
 
 from oracle.properties import DESIGNS, faults_in, property_faults
 from oracle.tables import made_table
-from reconpriv.queries.estimate import Estimate
+from reconpriv.estimate.counts import Estimate
 
 SEEDS = (200, 203)
 

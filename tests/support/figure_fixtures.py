@@ -10,11 +10,11 @@ import pyarrow as pa
 
 import reconpriv as rp
 from query_fixtures import numbered_key, people
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.plan import publish_cube
+from reconpriv.answers.answerer import Answerer
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.estimate.counts import Design
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.publish_cube import publish_cube
 
 P = 0.5
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import polars as pl
 import pyarrow as pa
 import pyreadstat
@@ -52,3 +53,23 @@ def read_all(path: Path, **settings: Any) -> pa.Table:
         return engine.to_arrow()
     finally:
         engine.close()
+
+
+def book(path: Path, **sheets: list[list[Any]]) -> Path:
+    """A workbook; a text that starts with # becomes an error cell."""
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+        for cell in (cell for row in sheet.iter_rows() for cell in row):
+            if isinstance(cell.value, str) and cell.value.startswith("#"):
+                cell.data_type = "e"
+    made.save(path)
+    return path
+
+
+PEOPLE = [["sex", "region", "income"]] + [
+    ["mf"[i % 2], ["north", "south", None][i % 3], 1 + i % 4] for i in range(120)
+]

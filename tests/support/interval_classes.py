@@ -22,19 +22,23 @@ from scipy.special import ndtr
 import reconpriv as rp
 from margin_fixtures import publish_in_memory
 from query_fixtures import numbered_key
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
-from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.compare import Comparison, compare_sides, side_of
-from reconpriv.queries.estimate import Design, quantile
-from reconpriv.queries.figure import Figure
-from reconpriv.queries.impossible import IMPOSSIBLE
-from reconpriv.queries.pieces import cut_into_pieces
-from reconpriv.queries.plan import publish_cube
-from reconpriv.queries.selections import Asked, both, public_part, select
-from reconpriv.queries.shares import asked_share, share_rows
+from reconpriv.answers.answerer import Answerer
+from reconpriv.answers.figure import Figure
+from reconpriv.answers.impossible import IMPOSSIBLE
+from reconpriv.ask.selections import Asked, both, public_part
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.estimate.compare import Comparison, compare_sides, side_of
+from reconpriv.estimate.counts import Design, Settings, quantile
+from reconpriv.estimate.pieces import cut_into_pieces
+from reconpriv.estimate.shares import asked_share, share_rows
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.publish_cube import publish_cube
 from reconpriv.release.load import plug_in_trials
-from reconpriv.theory.combined_limits import combination_limits, errors_from_zero, ratio_limits
+from reconpriv.theory.estimation.combined_limits import (
+    combination_limits,
+    errors_from_zero,
+    ratio_limits,
+)
 
 SETTINGS = Settings()
 OUTSIDE = IMPOSSIBLE  # remarks on a value outside its interval
@@ -125,9 +129,9 @@ def compared(a: Asked, b: Asked, figure: str, of: str = "share", among: Asked = 
     """The "difference" or "ratio" of the holders under two conditions on public columns."""
 
     def ask(answerer: Answerer) -> list[Answer | None]:
-        base = None if among is None else select(answerer, among)
-        holders = select(answerer, {"s": HELD} if among is None else None)
-        sides = [both(select(answerer, one), holders) for one in (a, b)]
+        base = None if among is None else answerer.selected(among)
+        holders = answerer.selected({"s": HELD} if among is None else None)
+        sides = [both(answerer.selected(one), holders) for one in (a, b)]
         sides = sides if base is None else [both(one, base) for one in sides]
         try:
             found = compare_sides(answerer, *(side_of(one, base, of) for one in sides), SETTINGS)
@@ -155,8 +159,8 @@ def combined(a: Asked, b: Asked, figure: str, of: str = "share", by: str = "agai
     """The same in every repetition, without values: limits from the pieces of the sides."""
 
     def ask(answerer: Answerer) -> list[Answer | None]:
-        holders = select(answerer, {"s": HELD})
-        chosen = [both(select(answerer, one), holders) for one in (a, b)]
+        holders = answerer.selected({"s": HELD})
+        chosen = [both(answerer.selected(one), holders) for one in (a, b)]
         found = cut_into_pieces(answerer, chosen, [by], SETTINGS)
         sizes = np.ones((2, found.keys.shape[1], 1))
         if of == "share":
@@ -180,8 +184,8 @@ def share_among(where: Asked, values: Sequence[int] = (HELD,), by: Sequence[str]
     """The share of a condition among the holders of some values."""
 
     def ask(answerer: Answerer) -> list[Answer | None]:
-        holders = select(answerer, {"s": list(values)})
-        asked = asked_share(select(answerer, where), holders)
+        holders = answerer.selected({"s": list(values)})
+        asked = asked_share(answerer.selected(where), holders)
         rows = share_rows(answerer, asked, by, SETTINGS)
         return [None if one.low is None else figure_of(one) for _, one in rows]
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 import reconpriv as rp
 from query_fixtures import published_cube
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.cube import Cube
-from reconpriv.core.margin_tables import MarginTable
-from reconpriv.schema import Column, Kind, Schema
+from reconpriv.cells.cell_batch import CellBatch, Encoded
+from reconpriv.cells.cube import Cube
+from reconpriv.columns.schema import Column, Kind, Schema
+from reconpriv.protect.margins.tables import MarginTable
 
 P = 0.5
 SIGMA = 12.0  # of the noise of margins

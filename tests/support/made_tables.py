@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.attacks.attacked_table import AttackedTable
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.policy import Policy
-from reconpriv.schema import Column, Kind, Schema
+from reconpriv.cells.cell_batch import CellBatch, Encoded
+from reconpriv.columns.schema import Column, Kind, Schema
+from reconpriv.policy.policy import Policy
 from reconpriv.theory.arrays import Floats, Ints
 
 

@@ -13,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 import reconpriv as rp
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
-from reconpriv.core.margin_plan import MarginPlan, margins_of
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import prepare_margins
-from reconpriv.queries.plan import publish_cube
-from reconpriv.schema import Column, Kind, Schema
+from reconpriv.answers.answerer import Answerer
+from reconpriv.cells.cell_batch import CellBatch, Encoded
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.columns.schema import Column, Kind, Schema
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.measurements import prepare_margins
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.margins.plan import margins_of
+from reconpriv.protect.margins.planned import MarginPlan
+from reconpriv.protect.publish_cube import publish_cube
 
 
 def margin_key(number: int) -> rp.Key:

@@ -21,10 +21,10 @@ import pandas as pd
 import pyarrow as pa
 
 import reconpriv as rp
-from reconpriv.core.cells import CellBatch, unify
-from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import Kernel
-from reconpriv.schema import Schema
+from reconpriv.cells.cell_batch import CellBatch, unify
+from reconpriv.cells.cube import Cube
+from reconpriv.columns.schema import Schema
+from reconpriv.protect.kernel import Kernel
 
 JOBS = ("baker", "clerk", "nurse", "pilot", None)
 PUBLIC = ("age", "Sex", "region")

@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 # The first matching pattern counts. Slowest first, but the two Spark groups apart: together they
 # would wait for each other's Java on two cores.
 GROUPS = {
-    "*/studio/*.py": "a browser",
+    "*/system/studio/*.py": "a browser",
     "*/test_site.py": "a browser",
     "*/test_spark_[cp]*.py": "processes of Spark",  # cluster, connect, process
     "*/tuning/*.py": "a tuner",

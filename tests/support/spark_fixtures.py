@@ -271,12 +271,19 @@ class Gate:
     folder: str
     failing: bool = False
 
-    def __call__(self, batch: Any) -> Iterator[Any]:
+    @property
+    def key(self) -> rp.Key:
+        return self.kernel.key
+
+    def draw(self, batch: Any) -> Any:
         (Path(self.folder) / f"begun-{os.getpid()}").touch()
         if self.failing and not self._first():
             raise RuntimeError("forced to fail")
         wait_for((Path(self.folder) / "go").exists, 600, "go")
-        yield from self.kernel(batch)
+        return self.kernel.draw(batch)
+
+    def publish(self, batch: Any, draw: Any) -> Iterator[Any]:
+        yield from self.kernel.publish(batch, draw)
 
     def _first(self) -> bool:
         from pyspark import TaskContext
@@ -314,13 +321,20 @@ class SeededByPartition:
 
     kernel: Any
 
-    def __call__(self, batch: Any) -> Iterator[Any]:
+    @property
+    def key(self) -> rp.Key:
+        return self.kernel.key
+
+    def draw(self, batch: Any) -> Any:
+        return self.kernel.draw(batch)
+
+    def publish(self, batch: Any, draw: Any) -> Iterator[Any]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         part = context.partitionId() if context is not None else 0
-        secret = hashlib.sha256(self.kernel.key.secret + bytes([part])).digest()
-        yield from replace(self.kernel, key=rp.Key(secret))(batch)
+        secret = hashlib.sha256(self.key.secret + bytes([part])).digest()
+        yield from replace(self.kernel, key=rp.Key(secret)).publish(batch, draw)
 
 
 def wait_until_idle(spark: Any) -> None:

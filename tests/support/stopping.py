@@ -13,17 +13,17 @@ from pathlib import Path
 # A command that works in small batches and stops itself, as Ctrl-Z would, once a file exists.
 HELD = """
 import glob, os, runpy, signal, sys
-from reconpriv.core.kernel import Kernel
+from reconpriv.protect.kernel import Kernel
 from reconpriv.engines import record_file
-from reconpriv.engines.duckdb import engine
-engine._BATCH = record_file.ROWS_PER_ROW_GROUP = 5_000
-plain, files = Kernel.__call__, [sys.argv.pop(1)]
+from reconpriv.engines.duckdb import groups
+groups.BATCH = record_file.ROWS_PER_ROW_GROUP = 5_000
+plain, files = Kernel.draw, [sys.argv.pop(1)]
 def held(kernel, batch):
     if files and glob.glob(files[0]):
         files.clear()
         os.kill(os.getpid(), signal.SIGSTOP)
     return plain(kernel, batch)
-Kernel.__call__ = held
+Kernel.draw = held
 runpy.run_module("reconpriv", run_name="__main__")
 """
 # A query that takes days, on one thread: with several, DuckDB may not notice a signal until a

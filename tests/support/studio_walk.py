@@ -1,29 +1,33 @@
-"""Starting the studio in a separate process, and walking through it in a browser."""
+"""A studio in a process or in a thread, and walks through its page in a browser."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Playwright, expect
+from playwright.sync_api import expect
 
-CHROMIUM = "/usr/bin/chromium"
+from reconpriv.studio.server.serve import make_server
+
 # Generous, for a busy machine: on an idle one everything takes well under a second.
 expect.set_options(timeout=30_000)
-PUBLIC = ("age", "race", "sex")
+CURRENT = "#verdict .result:not(.stale)"
 
 
 @dataclass(frozen=True)
 class Running:
-    """A running studio."""
+    """A studio in a process of its own."""
 
     address: str
     process: subprocess.Popen[bytes]
@@ -48,7 +52,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def studio(*args: str, browser: bool = False) -> Iterator[Running]:
+def studio(*args, browser=False):
     """Run `reconpriv studio` with its own temporary folder."""
     more = [] if browser else ["--no-browser"]
     with tempfile.TemporaryDirectory(prefix="studio-test-") as scratch:
@@ -59,7 +63,6 @@ def studio(*args: str, browser: bool = False) -> Iterator[Running]:
             bufsize=0,  # what a buffer had read beyond the first line would be lost to stop()
             env={**os.environ, "TMPDIR": scratch},
         )
-        assert process.stdout is not None
         line = process.stdout.readline().decode()
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
         running = Running(found[0] if found else "", process, Path(scratch))
@@ -70,43 +73,59 @@ def studio(*args: str, browser: bool = False) -> Iterator[Running]:
             running.stop()
 
 
-def launch(playwright: Playwright) -> Browser:
-    """Debian's chromium; as root it must run without its sandbox."""
-    return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+@cache
+def event_loop():
+    """The event loop of all servers of this process, in a thread: Shiny's lock knows one loop."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
 
-def enter(page: Page, running: Running) -> None:
-    """Open the address and wait for the session."""
-    page.goto(running.address)
+@contextlib.contextmanager
+def served(workspace):
+    """The address of a workspace, served in this process."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server, address = make_server(workspace, listener.getsockname()[1])
+        served = asyncio.run_coroutine_threadsafe(server.serve([listener]), event_loop())
+        try:
+            yield address
+        finally:
+            server.should_exit = True
+            served.result(60)
+
+
+def connected(page):
     page.wait_for_selector("body[data-connected=yes]")
 
 
-def on_step(page: Page, number: int) -> None:
+def enter(page, address):
+    """Open an address and wait for the session."""
+    page.goto(address)
+    connected(page)
+
+
+def reload(page):
+    page.reload()
+    connected(page)
+
+
+def on_step(page, number):
     """Wait until a step is shown."""
     expect(page.locator(f"section[data-step='{number}']")).to_be_visible()
 
 
-def choose_example(page: Page, name: str = "adult") -> None:
-    """Choose a bundled table and go on to its roles."""
-    page.click(f"#example_{name}")
-    expect(page.locator("#opened .card")).to_be_visible()
-    to_roles(page)
+def go_on(page, number):
+    """Go on from a step, and wait for the next one."""
+    page.click(f"#next_{number}")
+    on_step(page, number + 1)
 
 
-def to_roles(page: Page) -> None:
-    """Go on from the table to its roles."""
-    page.click("#next_1")
-    on_step(page, 2)
+def role_of(page, column):
+    """A column's role control."""
+    return page.get_by_label(f"Role of {column}", exact=True)
 
 
-def role_of(page: Page, column: str) -> str:
-    """The id of a column's role control."""
-    return str(page.get_by_label(f"Role of {column}", exact=True).get_attribute("id"))
-
-
-def choose_roles(
-    page: Page, sensitive: str = "occupation", public: tuple[str, ...] = PUBLIC
-) -> None:
+def choose_roles(page, sensitive, public):
     """Give every column its role, and publish public ones as they are."""
     page.wait_for_selector("select.role")
     for bins in page.locator("input[aria-label^='Bins of ']").all():
@@ -117,41 +136,12 @@ def choose_roles(
         role.select_option(wanted)
 
 
-def to_policy(page: Page) -> None:
-    """Go on from the roles to the policy, and wait for its figures."""
-    page.click("#next_2")
-    on_step(page, 3)
-    current_verdict(page)
-    expect(page.locator("#picture svg")).to_be_visible()
-
-
-def open_policy(
-    page: Page,
-    running: Running,
-    sensitive: str = "occupation",
-    public: tuple[str, ...] = PUBLIC,
-    missing: str | None = None,
-) -> None:
-    """Enter a studio that was started with a table, and go on to the policy."""
-    enter(page, running)
-    choose_roles(page, sensitive, public)
-    if missing is not None:
-        page.select_option("#missing", missing)
-    to_policy(page)
-
-
-def current_verdict(page: Page) -> None:
+def current_verdict(page):
     """Wait until the verdict is about the current settings."""
-    expect(page.locator("#verdict .judged:not(.stale) .before-after")).to_be_visible()
+    expect(page.locator(f"{CURRENT} .before-after")).to_be_visible()
 
 
-def to_publish(page: Page) -> None:
-    """Go on from the policy to publishing."""
-    page.click("#next_3")
-    on_step(page, 4)
-
-
-def publish(page: Page, key: str | None = None) -> None:
+def publish(page, key=None):
     """Publish with the key that is offered, or with another kind of key."""
     if key is not None:
         page.check(f"input[name=key_kind][value={key}]")
@@ -159,30 +149,18 @@ def publish(page: Page, key: str | None = None) -> None:
     expect(page.locator("#publishing .notice.good")).to_be_visible()
 
 
-def to_download(page: Page) -> None:
-    """Go on from publishing to the downloads."""
-    page.click("#next_4")
-    on_step(page, 5)
-
-
-def to_ask(page: Page) -> None:
-    """Go on from the downloads to the questions."""
-    page.click("#next_5")
-    on_step(page, 6)
-
-
-def upload(page: Page, file: Path) -> None:
+def upload(page, file):
     """Upload a file and wait until it has been inspected."""
     page.set_input_files("#upload", file)
     expect(page.locator("#opened .card")).to_contain_text(file.name)
 
 
-def set_dial(page: Page, id: str, value: str) -> None:
+def set_dial(page, id, value):
     """Move a slider."""
     page.locator(f"#{id}_range").fill(value)
 
 
-def download(page: Page, id: str, folder: Path) -> Path:
+def download(page, id, folder):
     """Click a download and keep the file under its own name."""
     with page.expect_download() as got:
         page.click(f"#{id}")

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.coarsening import coarsen, settle
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.exposure import frequency_of, most_exposed
-from reconpriv.core.kernel import Kernel
-from reconpriv.core.margin_limits import CountedLimits
-from reconpriv.core.margin_plan import MarginPlan, count_margins, plan_margins
-from reconpriv.core.margin_tables import MarginTable, MarginTotals
-from reconpriv.core.protected import protected_cube, publish_protected
-from reconpriv.core.randomness import Key, Randomness, Words, unit_interval
-from reconpriv.core.sample_sizes import private_as_they_are
+from reconpriv.attacks.result import Row, as_rows
+from reconpriv.attacks.statistics import Rate, rate, relative_error
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.cells.randomness import Key, Randomness, Words, repeatable_key, unit_interval
+from reconpriv.columns.schema import Schema, json_value
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
-from reconpriv.policy import Policy
-from reconpriv.queries.plan import publish_cube
-from reconpriv.schema import Schema, json_value
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.policy.exposure import frequency_of, most_exposed
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.protection import NO_COARSENING, Coarsening
+from reconpriv.policy.sample_sizes import SAMPLE_SIZES, private_as_they_are
+from reconpriv.protect.coarsening import pooled
+from reconpriv.protect.margins.plan import count_margins, plan_margins
+from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
+from reconpriv.protect.margins.tables import MarginTable, MarginTotals
+from reconpriv.protect.margins.trial_limits import UNCOUNTED, TrialLimits
+from reconpriv.protect.publish_cube import published_cube
+from reconpriv.protect.settling import settle
+from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
@@ -36,28 +39,33 @@ T = TypeVar("T")
 
 def attack_key(number: int, purpose: str = "publication") -> Key:
     """A repeatable key: a lab is about spread, not secrecy. Never one of the publisher's keys."""
-    text = f"reconpriv attack {purpose} {number}"
-    return Key(hashlib.blake2b(text.encode(), digest_size=32).digest())
+    return repeatable_key(f"reconpriv attack {purpose} {number}")
+
+
+def words_of(key: Key, count: int) -> Words:
+    """So many random words that a key gives."""
+    index = np.arange(count, dtype=np.uint64)
+    return Randomness(key).words(np.zeros_like(index), index)[:, 0]
 
 
 def uniform_words(count: int, purpose: str) -> Words:
     """Repeatable random words for a shuffle or a bootstrap."""
-    randomness = Randomness(attack_key(0, purpose))
-    return randomness.words(np.zeros(count, np.uint64), np.arange(count, dtype=np.uint64))[:, 0]
+    return words_of(attack_key(0, purpose), count)
 
 
 @dataclass(frozen=True)
 class Publication:
     """Records in memory and the margins beside them, none if the policy asks for none.
 
-    ``counted`` says how many trials the margins are worth; it is None where nothing counts them.
+    ``counted`` says how many trials the margins are worth; as limits of the groups.
     """
 
     policy: Policy
     cube: Cube
     tables: tuple[MarginTable, ...] = ()
     variance: float = 0.0
-    counted: CountedLimits | None = None
+    counted: TrialLimits = UNCOUNTED
+    coarsening: Coarsening = NO_COARSENING
 
 
 @dataclass(frozen=True)
@@ -74,25 +82,17 @@ class AttackedTable:
     whole: AttackedTable | None = None
     places: Ints | None = None
     progress: Progress = field(default=no_progress, repr=False, compare=False)
-    _totals: dict[Policy, MarginTotals] = field(init=False, repr=False, default_factory=dict)
+    _totals: dict[tuple[Policy, Coarsening], MarginTotals] = field(
+        init=False, repr=False, default_factory=dict
+    )
 
     @classmethod
     def of(cls, table: Table, policy: Policy, progress: Progress | None = None) -> AttackedTable:
-        """Read the table's cells into memory; its groups are micro groups.
-
-        ``progress`` is told what the attack is doing.
-        """
+        """The table's cells in memory; its groups are micro groups."""
         heard = progress or no_progress
         batch = collect(table.batches(progress=heard), table.schema).as_batch()
         heard("grouping", 0.0)
-        return cls(table.schema, table.settled(policy), batch, progress=heard)
-
-    @classmethod
-    def of_groups(
-        cls, table: Table, policy: Policy, progress: Progress | None = None
-    ) -> AttackedTable:
-        """The same, by the groups that the policy makes a promise about: its protection groups."""
-        return cls.of(table, policy, progress).by_promise()
+        return cls(table.schema, table.fitted(policy), batch, progress=heard)
 
     def steps(self, what: str, items: Sequence[T]) -> Iterator[T]:
         """Go through some items, and tell which of them is under way."""
@@ -102,15 +102,13 @@ class AttackedTable:
 
     def by_promise(self) -> AttackedTable:
         """The same people by the groups that the policy makes a promise about."""
-        protection = self.policy.wanted_protection
-        if protection is None:
+        if not self.policy.wanted_protection:
             return self
-        settled = settle(protection, self.raw, self.policy.retention, attack_key(0))
-        found = coarsen(self.raw, settled).cube
+        coarsening = self.coarsening(self.policy, attack_key(0))
         return AttackedTable(
-            found.schema,
+            coarsening.coarse(self.schema),
             replace(self.policy, protect=None),
-            found.as_batch(),
+            pooled(self.batch, self.schema, coarsening).whole,
             progress=self.progress,
         )
 
@@ -141,6 +139,38 @@ class AttackedTable:
         private = private_as_they_are(self.batch, self.policy, self.schema.domain_size)
         return np.flatnonzero(~private & (self.batch.sizes >= least))
 
+    @cached_property
+    def exposed(self) -> AttackedTable:
+        """The groups that violate the policy, and no others; an error if there is none."""
+        return self.only(self.violating())
+
+    @property
+    def shares_of_whole(self) -> Floats:
+        """How frequent each group's most exposed value is in the whole table: the baseline."""
+        return (self.whole or self).overall[self.values]
+
+    def within(self, estimates: Floats, what: str, tolerance: float | None = None) -> Rate:
+        """How often estimates of the groups' most exposed values are off by at most ε.
+
+        ``estimates`` are frequencies with a column per group.
+        """
+        near = self.policy.epsilon if tolerance is None else tolerance
+        return rate(relative_error(estimates, self.frequency) <= near, what)
+
+    def rows(self, groups: Ints, columns: Mapping[str, Any]) -> tuple[Row, ...]:
+        """What some groups are, and what was found out about each; for the publisher only."""
+        known: dict[str, Any] = {
+            "group": [self.describe(int(group)) for group in groups],
+            "size": self.batch.sizes[groups],
+            "largest f": self.frequency[groups],
+        }
+        return as_rows(known | dict(columns))
+
+    def first(self, score: Floats, how_many: int, columns: Mapping[str, Any]) -> tuple[Row, ...]:
+        """The groups with the smallest scores; ``columns`` have an entry per group."""
+        order = np.argsort(score, kind="stable")[:how_many]
+        return self.rows(order, {k: np.asarray(v)[order] for k, v in columns.items()})
+
     def only(self, groups: Ints) -> AttackedTable:
         """The same table with these groups only, each published as in the whole table."""
         if not groups.size:
@@ -150,77 +180,92 @@ class AttackedTable:
                 hint="Attack a stricter policy (a larger ε or δ, or values exposed above a smaller"
                 " share), or a table with larger groups.",
             )
-        wanted = np.isin(self.batch.group_of_cell, groups)
-        count = self.batch.cells_per_group[groups]
-        batch = CellBatch(
-            tuple(column.take(groups) for column in self.batch.public),
-            np.cumsum(count) - count,
-            self.batch.value[wanted],
-            self.batch.count[wanted],
-        )
+        batch = self.batch.take(groups)
         places = groups if self.places is None else self.places[groups]
         return AttackedTable(
             self.schema, self.policy, batch, self.whole or self, places, self.progress
         )
 
     def publish(self, number: int, sample_size: str | None = None) -> Cube:
-        """A publication in memory with the lab's key of this number.
-
-        Protection groups come as a :class:`ProtectedCube`: dealt rows, and what they rest on.
-        """
-        policy = replace(self.policy, sample_size=sample_size or self.policy.sample_size)
-        return self.publish_as(policy, attack_key(number))
-
-    def publish_as(self, policy: Policy, key: Key) -> Cube:
-        """A publication in memory with any policy and key."""
-        # Only margins that are counted change the records.
-        counting = policy.sampling.counts_margins
-        plan = self.margins(policy, key) if counting else None
-        return self._cube(policy, key, None if plan is None else plan.counted)
+        """The records of :meth:`publication`."""
+        return self.publication(number, sample_size).cube
 
     def publication(self, number: int, sample_size: str | None = None) -> Publication:
-        """The same as :meth:`publish`, with the margins."""
+        """A publication in memory with the lab's key of this number."""
         policy = replace(self.policy, sample_size=sample_size or self.policy.sample_size)
-        plan = self.margins(policy, attack_key(number))
-        if plan is None:
-            return Publication(policy, self._cube(policy, attack_key(number), None))
-        cube = self._cube(policy, attack_key(number), plan.counted)
-        return Publication(policy, cube, plan.published, plan.variance, plan.counted)
+        return self.publication_as(policy, attack_key(number))
 
-    def margins(self, policy: Policy, key: Key | None) -> MarginPlan | None:
+    def publication_as(self, policy: Policy, key: Key) -> Publication:
+        """A publication in memory with any policy and key.
+
+        With protection groups it holds dealt rows, and what they rest on.
+        """
+        plan = self.margins(policy, key)
+        cube = self._cube(policy, key, plan.counted)
+        coarsening = self.coarsening(policy, key)
+        return Publication(policy, cube, plan.published, plan.variance, plan.counted, coarsening)
+
+    def coarsening(self, policy: Policy, key: Key) -> Coarsening:
+        """How a policy makes protection groups of this table."""
+        if self.whole is not None:
+            return self.whole.coarsening(policy, key)
+        wanted = policy.wanted_protection
+        return settle(wanted, self.schema, self.raw.map_groups, policy.retention, key)
+
+    def margins(self, policy: Policy, key: Key | None) -> MarginPlan:
         """The margins that a policy asks for, with a key's noise or, without one, with none."""
-        if policy.margins is None:
-            return None
+        if not policy.wanted_margins:
+            return NO_MARGIN_PLAN
         if self.whole is not None:
             return self.whole.margins(policy, key)
-        if policy not in self._totals:
-            self._totals[policy] = count_margins(
-                lambda work: [work(iter([self.batch]))], policy, self.schema
-            )
-        return plan_margins(self._totals[policy], policy, self.schema, key)
+        coarsening = self.coarsening(policy, key or attack_key(0))
+        schema = coarsening.coarse(self.schema)
+        if (policy, coarsening) not in self._totals:
+            batch = pooled(self.batch, self.schema, coarsening)
+            totals = count_margins(lambda work: [work(iter([batch]))], policy, schema)
+            self._totals[policy, coarsening] = totals
+        return plan_margins(self._totals[policy, coarsening], policy, schema, key)
 
-    def _cube(self, policy: Policy, key: Key, counted: CountedLimits | None) -> Cube:
-        if policy.protect is not None:
-            raw = self.raw if self.whole is None else self.whole.raw
-            dealt = protected_cube(raw, publish_protected(raw, policy, key))
-            return dealt if self.places is None else dealt.only(self.places, self.raw)
-        return publish_cube(self.raw, [self.batch], Kernel(self.schema, policy, key, counted))
+    def _cube(self, policy: Policy, key: Key, counted: TrialLimits) -> Cube:
+        if policy.wanted_protection and self.whole is not None and self.places is not None:
+            found = self.whole._cube(policy, key, counted)
+            return found.only(self.places, self.raw)
+        return published_cube(self.raw, policy, key, counted)
 
     def shuffled(self) -> AttackedTable:
         """The control: the sensitive column shuffled over all records, so groups mean nothing."""
         values = np.repeat(self.batch.value, self.batch.count)
         values = values[np.argsort(uniform_words(values.size, "shuffle"), kind="stable")]
         group = np.repeat(np.arange(self.batch.groups), self.batch.sizes)
+        shuffled = np.unique(group * self.schema.domain_size + values, return_counts=True)
+        return AttackedTable(self.schema, self.policy, self.of_cells(*shuffled)[0])
+
+    @property
+    def cells(self) -> Ints:
+        """A number for each cell: group x domain size + value."""
+        return np.asarray(self.batch.group_of_cell * self.schema.domain_size + self.batch.value)
+
+    def of_cells(self, cells: Ints, count: Ints) -> tuple[CellBatch, Ints]:
+        """The groups that have any of these cells, and where they are in this table."""
         m = self.schema.domain_size
-        cells, count = np.unique(group * m + values, return_counts=True)
-        starts = np.searchsorted(cells, np.arange(self.batch.groups) * m)
-        batch = CellBatch(self.batch.public, starts, cells % m, count)
-        return AttackedTable(self.schema, self.policy, batch)
+        places, starts = np.unique(cells // m, return_index=True)
+        public = tuple(column.take(places) for column in self.batch.public)
+        return CellBatch(public, starts, cells % m, count), places
 
     def describe(self, group: int) -> dict[str, object]:
         """The public values of a group, for the publisher only."""
         values = self.batch.public_values(group, self.schema)
         return {name: json_value(value) for name, value in values.items()}
+
+
+def possible_sizes(policy: Policy) -> list[str]:
+    """The sample sizes that work with the bound and, where groups are protected, keep totals."""
+    return [
+        size
+        for size in reversed(SAMPLE_SIZES)
+        if not (SAMPLE_SIZES[size].coins and policy.protect)
+        and replace(policy, sample_size=size).can_sample
+    ]
 
 
 def dense(cube: Cube, groups: Ints | None = None) -> Ints:
@@ -237,9 +282,18 @@ def dense(cube: Cube, groups: Ints | None = None) -> Ints:
 
 def largest_values(cube: Cube) -> Ints:
     """The most frequent value of every group; the first in case of a tie."""
-    order = np.lexsort((cube.value, -cube.count, cube.group))
-    first = np.searchsorted(cube.group[order], np.arange(cube.groups))
-    return cube.value[order[first]]
+    return cube.value[first_cells(cube, -cube.count)]
+
+
+def first_cells(cube: Cube, place: Floats | Ints) -> Ints:
+    """The cell of each group whose place is the smallest; the first in case of a tie."""
+    order = np.lexsort((place, cube.group))
+    return order[np.searchsorted(cube.group[order], np.arange(cube.groups))]
+
+
+def guessed_right(target: AttackedTable, guess: Ints) -> Flags:
+    """Where a guess is the most frequent value of its group, or one of them."""
+    return np.asarray(count_of(target.raw, guess) == target.batch.largest_counts)
 
 
 def count_of(cube: Cube, values: Ints) -> Ints:
@@ -247,6 +301,14 @@ def count_of(cube: Cube, values: Ints) -> Ints:
     hit = cube.value == values[cube.group]
     counts = np.bincount(cube.group[hit], weights=cube.count[hit], minlength=cube.groups)
     return counts.astype(np.int64)
+
+
+def frequency_in(cube: Cube, values: Ints, retention: float) -> Floats:
+    """F' of the value given for each group, from its records (Lemma 1)."""
+    m = cube.schema.domain_size
+    return reconstruct_frequency(
+        count_of(cube, values), cube.records, retention=retention, domain_size=m
+    )
 
 
 def uniforms(count: int, purpose: str) -> Floats:

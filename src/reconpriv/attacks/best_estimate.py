@@ -14,15 +14,20 @@ from functools import lru_cache
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, count_of
-from reconpriv.core.exposure import largest_exposed
-from reconpriv.core.margin_noise import adjusted
-from reconpriv.core.margin_tables import index_rows, rows_of
-from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.policy.exposure import largest_exposed
+from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.protect.margins.noise import adjusted
+from reconpriv.protect.margins.tables import index_rows
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.design import exact_spread, mixing
-from reconpriv.theory.margins import between_rows, cell_noise, unknown_rows, without_itself
+from reconpriv.theory.estimation.design import exact_spread, mixing
+from reconpriv.theory.estimation.reconstruction import reconstruct_count
+from reconpriv.theory.margins.incidence import Incidence
+from reconpriv.theory.margins.row_spectrum import (
+    between_rows,
+    cell_noise,
+    without_itself,
+)
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
-from reconpriv.theory.reconstruction import reconstruct_count
 
 # Products that are whole on paper must count as whole here.
 WHOLE = 1e-9
@@ -81,7 +86,7 @@ def best_estimates(
     The publication is that of the whole table: a margin tells about a group through all the others.
     """
     cube, sizes = published.cube, target.batch.sizes
-    margins = _Rows.of(target, published)
+    margins = _MarginRows.of(target, published)
     alone, combined, truth, own, told = (np.zeros(groups.size) for _ in range(5))
     for value in np.unique(values).tolist():
         estimate, variance = _from_records(target, published, value)
@@ -92,7 +97,7 @@ def best_estimates(
         alone[wanted] = estimate[some] / cube.records[some]
         moved, precision = margins.moved(estimate, variance, value)
         combined[wanted] = (estimate + moved)[some] / cube.records[some]
-        rows = margins.groups[some]
+        rows = margins.incidence.rows[some]
         told[wanted] = without_itself(between_rows(rows, precision), variance[some])
     return BestEstimates(
         groups, sizes[groups], cube.trials[groups].astype(np.int64), truth, alone, combined, own,
@@ -105,7 +110,7 @@ def combined_counts(
 ) -> tuple[Floats, Floats]:
     """The count of one value in every group: from its records, and with margins."""
     estimate, variance = _from_records(target, published, value)
-    moved, _ = _Rows.of(target, published).moved(estimate, variance, value)
+    moved, _ = _MarginRows.of(target, published).moved(estimate, variance, value)
     return estimate, np.asarray(estimate + moved)
 
 
@@ -137,44 +142,32 @@ def _from_records(
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The rows of all margin tables: which groups are in them, and what they say."""
+class _MarginRows:
+    """The rows of all margin tables, possibly none: which groups are in them, what they say."""
 
-    groups: Ints
+    incidence: Incidence
     counts: Floats
     noise: float
 
     @classmethod
-    def of(cls, target: AttackedTable, published: Publication) -> _Rows:
-        m = target.schema.domain_size
-        if not published.tables:
-            return cls(np.zeros((target.batch.groups, 0), dtype=np.int64), np.zeros((0, m)), 1.0)
-        indexes = index_rows(published.tables, target.schema)
-        rows = rows_of(indexes, target.batch.public, target.schema)
-        counts = np.concatenate([table.counts for table in published.tables])
+    def of(cls, target: AttackedTable, published: Publication) -> _MarginRows:
+        m, tables = target.schema.domain_size, published.tables
+        indexes = index_rows(tables, target.schema)
+        rows = [index.rows(target.batch.public, target.schema) for index in indexes]
+        by_group = np.array(rows, dtype=np.int64).reshape(len(rows), target.batch.groups).T
+        incidence = Incidence(by_group, sum(table.rows for table in tables))
+        counts = np.concatenate([np.zeros((0, m)), *(table.counts for table in tables)])
         if published.cube.coins:  # the sizes of rows are not known exactly
-            return cls(rows, counts.astype(np.float64), published.variance)
-        sizes = _sums(rows, target.batch.sizes, counts.shape[0])
-        return cls(rows, adjusted(counts, sizes), cell_noise(published.variance, m))
+            return cls(incidence, counts, published.variance)
+        sizes = incidence.sums(target.batch.sizes)
+        return cls(incidence, adjusted(counts, sizes), cell_noise(published.variance, m))
 
     def moved(self, estimate: Floats, variance: Floats, value: int) -> tuple[Floats, Floats]:
         """How far margins move the count of every group, and Q^-1."""
-        k = self.counts.shape[0]
-        unknown = unknown_rows(self.groups, variance, k) + self.noise * np.eye(k)
+        unknown = self.incidence.pairs(variance) + self.noise * np.eye(self.incidence.count)
         precision = np.asarray(np.linalg.inv(unknown), dtype=np.float64)
-        distance = precision @ (self.counts[:, value] - _sums(self.groups, estimate, k))
-        # A row that is not there adds nothing.
-        moved: Floats = variance * np.append(distance, 0.0)[self.groups].sum(axis=1)
-        return moved, precision
-
-
-def _sums(rows: Ints, weights: Floats | Ints, count: int) -> Floats:
-    """B w: the sum over the groups of each row."""
-    total = np.zeros(count)
-    for column in rows.T:
-        inside = column >= 0
-        total += np.bincount(column[inside], weights=weights[inside], minlength=count)
-    return total
+        distance = precision @ (self.counts[:, value] - self.incidence.sums(estimate))
+        return np.asarray(variance * self.incidence.spread(distance)), precision
 
 
 def limits_of(target: AttackedTable, published: Publication, groups: Ints) -> Floats:
@@ -188,7 +181,7 @@ def over_limit(target: AttackedTable, published: Publication, groups: Ints) -> F
     None if the sample size does not count margins. A group of which not even one trial is allowed
     has one nevertheless, if the policy says so, and is not counted here.
     """
-    if published.counted is None or not published.policy.sampling.counts_margins:
+    if not (published.tables and published.policy.sampling.counts_margins):
         return None
     allowed = published.counted.lowered(target.batch, np.zeros(0))[groups]
     return _more_than(allowed, published, groups)
@@ -203,7 +196,7 @@ def truly_over_limit(
         return None
     # Exact tails have a limit by class, a bound has one for every frequency.
     classes = found.truth
-    if policy.tail_bound.lattice:
+    if policy.tail_bound.exact:
         largest = largest_exposed(target.batch, policy)[found.groups]
         classes = policy.sampling.classes(largest, policy)
     allowed = policy.sampling.limits_of_classes(found.sizes, classes, policy, m, found.worth)
@@ -242,7 +235,8 @@ def combined_outside(found: BestEstimates, epsilon: float) -> tuple[Floats, Floa
     """
     upper = (1.0 - normal_share(found, epsilon)) / 2.0
     lower = upper.copy()
-    few = np.flatnonzero(found.trials <= _MANY)
+    # Without extra copies, the counts of many trials are quickly listed.
+    few = np.flatnonzero((found.trials <= _MANY) | (found.sizes == found.trials))
     holders = np.rint(found.truth * found.sizes).astype(np.int64)
     alike, where = np.unique(
         np.stack([found.trials, found.sizes, holders])[:, few], axis=1, return_inverse=True

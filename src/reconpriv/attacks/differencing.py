@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,246 +11,218 @@ from reconpriv.attacks.attacked_table import (
     AttackedTable,
     Publication,
     count_of,
-    dense,
+    frequency_in,
 )
 from reconpriv.attacks.best_estimate import combined_counts
-from reconpriv.attacks.micro import KNEW
-from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.result import KNEW, AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error
-from reconpriv.core.cube import Cube
-from reconpriv.core.margin_tables import index_rows, table_name
+from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.protect.margins.tables import index_rows, table_name
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.reconstruction import global_estimate, reconstruct_frequency
+from reconpriv.theory.estimation.reconstruction import global_estimate, reconstruct_frequency
 
 # Estimates that agree on paper differ by rounding: a difference of counts over a small group.
 ROUNDING = 1e-9
 
 
+@dataclass(frozen=True)
+class Differences:
+    """Some groups, each in a larger set X that ignores one public attribute (-1: all of them).
+
+    ``local`` is F' of a group's own records, ``global_`` that of X - Y, and ``mixed`` the same with
+    Y taken from another release.
+    """
+
+    attribute: int
+    groups: Ints
+    local: Floats
+    global_: Floats
+    mixed: Floats
+
+
 def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResult:
     """X: the groups that agree except on one public attribute. Y: X without the group itself."""
-    table: list[Row] = []
-    pieces = list(_pieces(target))
-    for attribute, groups, local, global_, mixed in pieces:
-        truth = target.frequency[groups]
-        public = target.schema.public
-        name = "any: X is the whole table" if attribute < 0 else public[attribute].name
-        table.append(
-            {
-                "X ignores": name,
-                "groups": groups.size,
-                "largest |global - local|": float(np.abs(global_ - local).max()),
-                "median error local": float(np.median(relative_error(local, truth))),
-                "median error global": float(np.median(relative_error(global_, truth))),
-                "Y of another release": float(np.median(relative_error(mixed, truth))),
-            }
+    exposed = target.exposed  # an error if there is none
+    published, other = target.publication(0), target.publish(1)
+    pieces = list(_differences(target, published.cube, other))
+    if not pieces:
+        raise InputError(
+            "No two groups differ in just one public attribute, so there is nothing to subtract.",
+            hint="Differencing needs a table of at least two groups.",
         )
-    result = _result(target, tuple(table), [piece[1:] for piece in pieces], worst)
-    return result if target.policy.margins is None else _with_margins(target, result)
+    groups, local, global_, mixed = _joined(pieces)
+    largest, epsilon = float(np.abs(global_ - local).max()), target.policy.epsilon
+    truth = target.frequency[groups]
+    errors = [relative_error(one, truth) for one in (local, global_, mixed)]
+    # A group belongs to several families; it is shown once.
+    once = np.unique(groups, return_index=True)[1]
+    order = once[np.argsort(errors[1][once], kind="stable")][:worst]
+    everywhere = target.overall[target.values[groups]]
+    result = AttackResult(
+        name="differencing",
+        knew=KNEW,
+        success=rate(
+            errors[1] < errors[0] - ROUNDING,
+            "estimates as X - Y that are nearer to f than the local one",
+        ),
+        baseline=rate(
+            relative_error(everywhere, truth) <= epsilon,
+            "groups whose f the whole table predicts within ε",
+        ),
+        control=rate(
+            errors[2] <= errors[0],
+            "Y taken from another release: estimates nearer to f than the local one",
+        ),
+        figures={
+            "pairs of X and Y": groups.size,
+            "local within ε": rate(errors[0] <= epsilon, "local within ε"),
+            "global within ε": rate(errors[1] <= epsilon, "global within ε"),
+            "largest difference": largest,
+        },
+        table=tuple(_row(target, one) for one in pieces),
+        worst=target.rows(groups[order], {"estimate": global_[order]}),
+        verdict=f"X minus Y equals the local estimate to {largest:.0e} for all {groups.size:,}"
+        " pairs: differencing within one release gains nothing (Lemma 2).",
+    )
+    return _with_margins(target, exposed, published, result) if published.tables else result
 
 
 def pairs_of_estimates(target: AttackedTable) -> tuple[Floats, Floats, Floats]:
     """Local, global and mixed estimates for every pair that ignores one attribute."""
-    kept = [piece[2:] for piece in _pieces(target) if piece[0] >= 0]
-    local, global_, mixed = (np.concatenate(column) for column in zip(*kept, strict=True))
+    found = _differences(target, target.publish(0), target.publish(1))
+    _, local, global_, mixed = _joined([one for one in found if one.attribute >= 0])
     return local, global_, mixed
 
 
-def _pieces(target: AttackedTable) -> Iterator[tuple[int, Ints, Floats, Floats, Floats]]:
-    """For each attribute that X ignores (-1: all): the groups, and their three estimates."""
-    published, stranger = target.publish(0), target.publish(1)
-    violating = target.violating()
-    target.only(violating)  # raises an error if there is none
+def _joined(pieces: list[Differences]) -> tuple[Ints, Floats, Floats, Floats]:
+    names = ("groups", "local", "global_", "mixed")
+    groups, *found = (np.concatenate([getattr(one, name) for one in pieces]) for name in names)
+    return groups, found[0], found[1], found[2]
+
+
+def _differences(target: AttackedTable, published: Cube, other: Cube) -> Iterator[Differences]:
+    """For each attribute that X ignores: the violating groups that are not all of their X."""
+    p, m, violating = target.policy.retention, target.schema.domain_size, target.violating()
+    local = frequency_in(published, target.values, p)
+
+    def reconstructed(count: Floats, size: Floats) -> Floats:
+        return reconstruct_frequency(count, size, retention=p, domain_size=m)
+
     for attribute in target.steps("grouping", range(-1, len(target.schema.public))):
         keys = families(target, attribute)
         groups = violating[np.bincount(keys)[keys[violating]] > 1]
-        if groups.size:
-            yield attribute, groups, *_estimates(target, published, stranger, keys, groups)
+        if not groups.size:
+            continue
+        x_count, x_size, count, size = _sums(target, published, keys, groups)
+        x, y_size = reconstructed(x_count, x_size), x_size - size
+        y = reconstructed(x_count - count, y_size)
+        x_count, x_size, count, size = _sums(target, other, keys, groups)
+        strange = reconstructed(x_count - count, x_size - size)
+        x_size = y_size + published.records[groups]
+        yield Differences(
+            attribute,
+            groups,
+            local[groups],
+            global_estimate(x, x_size, y, y_size),
+            global_estimate(x, x_size, strange, y_size),
+        )
 
 
 def families(target: AttackedTable, attribute: int) -> Ints:
     """A number for each group, the same for groups that agree on all public attributes but one."""
-    if attribute < 0:
-        return np.zeros(target.batch.groups, dtype=np.int64)
     keys = np.zeros(target.batch.groups, dtype=np.int64)
     for i, column in enumerate(target.batch.public):
-        if i != attribute:
+        if attribute not in (-1, i):
             # Renumbered at each step, so products over many attributes do not overflow.
             wide = keys * len(column.values) + column.codes
             keys = np.unique(wide, return_inverse=True)[1].reshape(-1)
     return keys
 
 
-def _estimates(
-    target: AttackedTable, published: Cube, stranger: Cube, keys: Ints, groups: Ints
-) -> tuple[Floats, Floats, Floats]:
-    """Local and global F' of each group's most frequent value, and one with another release's Y."""
-    top = target.values[groups]
-    local = _reconstruct(target, dense(published, groups)[np.arange(groups.size), top],
-                         published.records[groups])  # fmt: skip
-    x_count, x_size = _family_sums(published, keys, groups, top)
-    own_count, own_size = _own(published, groups, top)
-    other_count, other_size = _family_sums(stranger, keys, groups, top)
-    stranger_count, stranger_size = _own(stranger, groups, top)
-    x = _reconstruct(target, x_count, x_size)
-    y_size = x_size - own_size
-    y = _reconstruct(target, x_count - own_count, y_size)
-    strange = _reconstruct(target, other_count - stranger_count, other_size - stranger_size)
-    return local, global_estimate(x, x_size, y, y_size), global_estimate(x, x_size, strange, y_size)
+def _sums(
+    target: AttackedTable, cube: Cube, keys: Ints, groups: Ints
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """O* of each group's value and |X| over its family; and the same of the group alone."""
+    m, top = cube.schema.domain_size, target.values
+    counts = np.bincount(keys[cube.group] * m + cube.value, weights=cube.count)
+    counts = np.pad(counts, (0, (int(keys.max()) + 1) * m - counts.size))
+    sizes = np.bincount(keys, weights=cube.records).astype(np.float64)
+    own = count_of(cube, top)[groups].astype(np.float64)
+    family, size = keys[groups], cube.records[groups].astype(np.float64)
+    return counts[family * m + top[groups]].astype(np.float64), sizes[family], own, size
 
 
-def _own(cube: Cube, groups: Ints, top: Ints) -> tuple[Floats, Floats]:
-    values = np.zeros(cube.groups, dtype=np.int64)
-    values[groups] = top
-    return count_of(cube, values)[groups].astype(np.float64), cube.records[groups].astype(
-        np.float64
-    )
+def _row(target: AttackedTable, one: Differences) -> Row:
+    truth, public = target.frequency[one.groups], target.schema.public
+    return {
+        "X ignores": "any: X is the whole table"
+        if one.attribute < 0
+        else public[one.attribute].name,
+        "groups": one.groups.size,
+        "largest |global - local|": np.abs(one.global_ - one.local).max(),
+        "median error local": np.median(relative_error(one.local, truth)),
+        "median error global": np.median(relative_error(one.global_, truth)),
+        "Y of another release": np.median(relative_error(one.mixed, truth)),
+    }
 
 
-def _family_sums(cube: Cube, keys: Ints, groups: Ints, top: Ints) -> tuple[Floats, Floats]:
-    """O* of each group's value, and |X|, over its family."""
-    m = cube.schema.domain_size
-    families_ = int(keys.max()) + 1
-    counts = np.bincount(
-        keys[cube.group] * m + cube.value, weights=cube.count, minlength=families_ * m
-    )
-    sizes = np.bincount(keys, weights=cube.records, minlength=families_)
-    of_value = counts.astype(np.float64)[keys[groups] * m + top]
-    return of_value, sizes.astype(np.float64)[keys[groups]]
-
-
-def _reconstruct(target: AttackedTable, count: Floats | Ints, size: Floats | Ints) -> Floats:
-    return reconstruct_frequency(
-        count,
-        size,
-        retention=target.policy.retention,
-        domain_size=target.schema.domain_size,
-    )
-
-
-def _result(
-    target: AttackedTable,
-    table: tuple[Row, ...],
-    pieces: list[tuple[Ints, Floats, Floats, Floats]],
-    worst: int,
+def _with_margins(
+    target: AttackedTable, exposed: AttackedTable, published: Publication, result: AttackResult
 ) -> AttackResult:
-    if not pieces:
-        raise InputError(
-            "No two groups differ in just one public attribute, so there is nothing to subtract.",
-            hint="Differencing needs a table of at least two groups.",
-        )
-    groups, local, global_, mixed = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    truth, epsilon = target.frequency[groups], target.policy.epsilon
-    top = target.values[groups]
-    gained = relative_error(global_, truth) < relative_error(local, truth) - ROUNDING
-    largest = float(np.abs(global_ - local).max())
-    # A group belongs to several families; it is shown once.
-    once = np.unique(groups, return_index=True)[1]
-    order = once[np.argsort(relative_error(global_, truth)[once], kind="stable")][:worst]
-    return AttackResult(
-        name="differencing",
-        knew=KNEW,
-        success=rate(gained, "estimates as X - Y that are nearer to f than the local one"),
-        baseline=rate(
-            relative_error(target.overall[top], truth) <= epsilon,
-            "groups whose f the whole table predicts within ε",
-        ),
-        control=rate(
-            relative_error(mixed, truth) <= relative_error(local, truth),
-            "Y taken from another release: estimates nearer to f than the local one",
-        ),
-        figures={
-            "pairs of X and Y": groups.size,
-            "local within ε": rate(relative_error(local, truth) <= epsilon, "local within ε"),
-            "global within ε": rate(relative_error(global_, truth) <= epsilon, "global within ε"),
-            "largest difference": largest,
-        },
-        table=table,
-        worst=tuple(
-            {
-                "group": target.describe(int(groups[i])),
-                "size": int(target.batch.sizes[groups[i]]),
-                "largest f": float(truth[i]),
-                "estimate": float(global_[i]),
-            }
-            for i in order
-        ),
-        verdict=f"X minus Y equals the local estimate to {largest:.0e} for all {groups.size:,}"
-        " pairs: differencing within one release gains nothing (Lemma 2).",
-    )
-
-
-def _with_margins(target: AttackedTable, result: AttackResult) -> AttackResult:
     """The same with margins: as a better X, and in X and Y alike."""
-    published = target.publication(0)
-    groups = target.violating()
-    best, through = _through_margins(target, published, groups)
-    truth, epsilon = target.frequency[groups], target.policy.epsilon
-    error = relative_error(best, truth)
-    median = float(np.median(error))
-    rows: list[Row] = [{**row, "median error best": median} for row in result.table]
-    for name, inside, found in _margin_rows(target, published, groups):
+    groups, top = target.violating(), exposed.values
+    counts = {value: combined_counts(target, published, value) for value in np.unique(top).tolist()}
+    pairs = list(zip(top.tolist(), groups.tolist(), strict=True))
+    own = np.array([counts[value][1][group] for value, group in pairs])
+    x = np.array([counts[value][1].sum() for value, _ in pairs])
+    sizes, every = target.batch.sizes[groups], target.batch.sizes.sum()
+    best = own / sizes
+    # X is the whole table: the larger it is, the more a difference would differ.
+    through = global_estimate(x / every, every, (x - own) / (every - sizes), every - sizes)
+    error, truth = relative_error(best, exposed.frequency), exposed.frequency
+    rows: list[Row] = [{**row, "median error best": np.median(error)} for row in result.table]
+    for name, inside, found in _margin_rows(target, published, groups, counts):
         if inside.any():
             rows.append(
                 {
                     **dict.fromkeys(rows[0]),
                     "X ignores": f"all but {name}: X is a margin",
-                    "groups": int(inside.sum()),
-                    "median error global": float(np.median(relative_error(found, truth)[inside])),
-                    "median error best": float(np.median(error[inside])),
+                    "groups": np.count_nonzero(inside),
+                    "median error global": np.median(relative_error(found, truth)[inside]),
+                    "median error best": np.median(error[inside]),
                 }
             )
-    largest = float(np.abs(through - best).max())
+    within, largest = exposed.within(best, "violating groups"), np.abs(through - best).max()
     return replace(
         result,
         figures={
             **result.figures,
-            "best unbiased estimate within ε": rate(error <= epsilon, "violating groups"),
+            "best unbiased estimate within ε": within,
             "X - Y with margins in both, largest difference from it": largest,
         },
         table=tuple(rows),
         verdict=f"{result.verdict} A margin as X is part of the best unbiased estimate,"
-        f" which is within ε in {np.mean(error <= epsilon):.1%}; X minus Y, both estimated from"
+        f" which is within ε in {within.share:.1%}; X minus Y, both estimated from"
         f" records and margins, equals it to {largest:.0e}.",
     )
 
 
-def _through_margins(
-    target: AttackedTable, published: Publication, groups: Ints
-) -> tuple[Floats, Floats]:
-    """The best estimate of each group, and X - Y of the best estimates of X and Y.
-
-    X is the whole table: the larger it is, the more a difference would differ.
-    """
-    top, sizes = target.values[groups], target.batch.sizes
-    best, through = np.zeros(groups.size), np.zeros(groups.size)
-    for value in np.unique(top).tolist():
-        _, counts = combined_counts(target, published, value)
-        wanted = top == value
-        some = groups[wanted]
-        x, y = counts.sum(), counts.sum() - counts[some]
-        x_size, y_size = sizes.sum(), sizes.sum() - sizes[some]
-        best[wanted] = counts[some] / sizes[some]
-        through[wanted] = global_estimate(x / x_size, x_size, y / y_size, y_size)
-    return best, through
-
-
 def _margin_rows(
-    target: AttackedTable, published: Publication, groups: Ints
+    target: AttackedTable,
+    published: Publication,
+    groups: Ints,
+    counts: dict[int, tuple[Floats, Floats]],
 ) -> Iterator[tuple[str, Flags, Floats]]:
     """For each margin table: which groups it has a row of, and F' as that row minus the others."""
-    top, sizes = target.values[groups], target.batch.sizes
-    alone = {
-        value: combined_counts(target, published, value)[0] for value in np.unique(top).tolist()
-    }
+    top, sizes = target.values[groups], target.batch.sizes[groups]
     for table in published.tables:
         (index,) = index_rows([table], target.schema)
         row = index.rows(target.batch.public, target.schema)
-        inside = row[groups] >= 0
-        estimate = np.full(groups.size, np.nan)
-        for i in np.flatnonzero(inside).tolist():
-            others = row == row[groups[i]]
-            others[groups[i]] = False
-            count = table.counts[row[groups[i]], top[i]] - alone[int(top[i])][others].sum()
-            estimate[i] = count / sizes[groups[i]]
-        yield table_name(table.attributes, target.schema), inside, estimate
+        there, mine = row >= 0, row[groups]
+        others = np.zeros(groups.size)
+        for value, (alone, _) in counts.items():
+            of_row = np.bincount(row[there], weights=alone[there], minlength=table.rows)
+            others = np.where(top == value, of_row[mine] - alone[groups], others)
+        estimate = (table.counts[mine, top] - others) / sizes
+        yield table_name(table.attributes, target.schema), mine >= 0, estimate

@@ -5,16 +5,19 @@ Where no margins are published, the records give them: Lemma 1 by each public co
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from reconpriv.attacks.attacked_table import Publication, dense
-from reconpriv.core.cells import Encoded
-from reconpriv.core.cube import Cube
-from reconpriv.core.margin_tables import index_rows, rows_of
+from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
+from reconpriv.policy.protection import NO_COARSENING
+from reconpriv.protect.coarsening import pooled
+from reconpriv.protect.margins.tables import index_rows, rows_of
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.main_effects import main_effects, positive_counts, row_sizes
-from reconpriv.theory.reconstruction import reconstruct_count
+from reconpriv.theory.estimation.reconstruction import reconstruct_count
+from reconpriv.theory.margins.main_effects import main_effects, positive_counts, row_sizes
 
 # A frequency that is off by less makes no difference to an adversary.
 _TOLERANCE = 1e-4
@@ -41,8 +44,10 @@ def fitted_model(
     kept = np.arange(people.groups) if kept is None else kept
     sizes[kept] = cube.records
     if published.tables:
-        public = [Encoded(c, v) for c, v in zip(people.codes, people.values, strict=True)]
-        rows = rows_of(index_rows(published.tables, people.schema), public, people.schema)
+        schema = published.coarsening.coarse(people.schema)
+        groups = pooled(people.as_batch(), people.schema, published.coarsening)
+        rows = rows_of(index_rows(published.tables, schema), groups.whole.public, schema)
+        rows = rows[groups.within]
         counts = np.concatenate([table.counts for table in published.tables]).astype(np.float64)
     else:
         rows, counts = _from_records(cube, people, kept, published.policy.retention)
@@ -51,10 +56,11 @@ def fitted_model(
 
 
 def model_of_margins(published: Publication) -> Floats | None:
-    """What the model says about every published group, roughly; None without margins."""
+    """What the model says about every protection group, roughly; None without margins."""
     if not published.tables:
         return None
-    return fitted_model(published, published.cube, rounds=_FEW_ROUNDS)
+    groups = replace(published, cube=published.cube.whole, coarsening=NO_COARSENING)
+    return fitted_model(groups, groups.cube, rounds=_FEW_ROUNDS)
 
 
 def _from_records(cube: Cube, people: Cube, kept: Ints, retention: float) -> tuple[Ints, Floats]:

@@ -1,40 +1,43 @@
 """The granularity attack: infer |g1| from the duplicates of a scaled group, and f from |g1|.
 
 The paper overlooks it. Algorithm 1 draws s_g trials, and s_g falls strictly with the very
-frequency that it protects; the number of trials shows in the published counts. See lattice.py.
+frequency that it protects; the number of trials shows in the published counts (see
+count_likelihood.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, dense, uniforms
+from reconpriv.attacks.from_release import Columns, group_rows, publication_of, values_of
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
-    Interval,
+    ConfidenceInterval,
+    Rate,
     bootstrap,
-    mean_ratio,
-    median_ratio,
     rate,
+    ratio_of,
     relative_error,
 )
 from reconpriv.attacks.trial_likelihood import (
-    Inferences,
     Knowledge,
     infer,
     leading,
     likely_exposed,
 )
-from reconpriv.core.cube import Cube
-from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed
-from reconpriv.policy import Policy
-from reconpriv.schema import json_value
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.reconstruction import observed_mean, reconstruct_frequency
+from reconpriv.theory.estimation.reconstruction import observed_mean, reconstruct_frequency
 
 # A frequency estimated within a tenth counts as revealed.
 TOLERANCE = 0.1
@@ -44,7 +47,7 @@ _FEW = 10
 KNEW = "the published counts of each group, p, m, ε, δ, the bound and the sample size; not the key"
 _OF_EXPOSED = (
     " f is the largest frequency of an exposed value, which sets the number of trials; a value that"
-    " is {others} may be more frequent."
+    " is harmless may be more frequent."
 )
 
 
@@ -125,12 +128,8 @@ def _true_shares(target: AttackedTable) -> Floats:
 
 def plain_estimate(counts: Ints, policy: Policy) -> Floats:
     """F' of the value in the first column (Lemma 1)."""
-    return reconstruct_frequency(
-        counts[:, 0],
-        counts.sum(axis=1),
-        retention=policy.retention,
-        domain_size=counts.shape[1],
-    )
+    p, m = policy.retention, counts.shape[1]
+    return reconstruct_frequency(counts[:, 0], counts.sum(axis=1), retention=p, domain_size=m)
 
 
 def _ranges(published: Cube, known: Knowledge, told: Ints | None) -> tuple[Floats, Floats]:
@@ -145,12 +144,14 @@ def _ranges(published: Cube, known: Knowledge, told: Ints | None) -> tuple[Float
     return np.array([f[0] for f in allowed]), np.array([f[-1] for f in allowed])
 
 
-def gain(found: Attempt, statistic: str = "median") -> Interval:
+def gain(found: Attempt, average: Callable[..., Floats] = np.median) -> ConfidenceInterval:
     """How many times smaller the attack's error is than the MLE's, paired by group."""
-    pairs = np.column_stack([found.mle_error, found.error])
-    chosen = median_ratio if statistic == "median" else mean_ratio
+    pairs, chosen = (
+        np.column_stack([found.mle_error, found.error]),
+        partial(ratio_of, average=average),
+    )
     if len(pairs) < _FEW:
-        return Interval(chosen(pairs), 0.0, float("inf"))
+        return ConfidenceInterval(chosen(pairs), 0.0, float("inf"))
     draws = uniforms(_RESAMPLES * len(pairs), "bootstrap").reshape(_RESAMPLES, len(pairs))
     return bootstrap(pairs, chosen, draws)
 
@@ -159,13 +160,13 @@ def attack_granularity(
     target: AttackedTable, *, keys: int = 1, least: int = 1, worst: int = 5
 ) -> AttackResult:
     """Attack every violating group of a minimum size, for each scaled sample size."""
-    own = target.policy.sample_size
+    own, policy = target.policy.sample_size, target.policy
     # Without classes, exact tails give each histogram a size of its own, which cannot be inverted.
-    lattice = target.policy.tail_bound.lattice
+    exact = policy.tail_bound.exact
     scaled = [
         one.name
         for one in SAMPLE_SIZES.values()
-        if one.samples and (one.classes is not None or one.name == own or not lattice)
+        if one.samples and (one.classes is not None or one.name == own or not exact)
     ]
     if own not in scaled:
         raise InputError(
@@ -174,33 +175,43 @@ def attack_granularity(
         )
     exposed = target.only(target.violating(least))
     attempts = {size: _several(exposed, size, keys) for size in scaled}
-    table = tuple(
-        summary(found.where(found.records >= floor), size, floor)
-        for size, found in attempts.items()
-        for floor in (least, 200, 500)
-        if floor >= least and (found.records >= floor).any()
-    )
-    found = attempts[own]
-    told = "groups whose f is estimated within 10 %"
-    may_be = target.policy.may_be_exposed(target.schema.domain_size)
-    largest = float(target.overall[may_be].max())
-    by_table = relative_error(np.full(found.truth.size, largest), found.truth)
-    elsewhere = relative_error(np.roll(found.frequency, 1), found.truth)
+    found, told = attempts[own], "groups whose f is estimated within 10 %"
+    exposable = ~np.array(policy.harmless_flags or (False,) * target.schema.domain_size)
+    largest = np.full(found.truth.size, target.overall[exposable].max())
+    elsewhere = np.roll(found.frequency, 1)
+
+    def near(estimate: Floats, how: str) -> Rate:
+        return rate(relative_error(estimate, found.truth) <= TOLERANCE, f"{told} {how}")
+
+    first = slice(0, exposed.batch.groups)
     return AttackResult(
         name="granularity",
         knew=KNEW,
-        success=rate(found.error <= TOLERANCE, f"{told} ({own})"),
-        baseline=rate(by_table <= TOLERANCE, f"{told} by the largest f of the whole table"),
-        control=rate(elsewhere <= TOLERANCE, f"{told} by the estimate for another group"),
+        success=near(found.frequency, f"({own})"),
+        baseline=near(largest, "by the largest f of the whole table"),
+        control=near(elsewhere, "by the estimate for another group"),
         figures={
             "groups": exposed.batch.groups,
             "keys": keys,
-            "MLE within 10 %": rate(found.mle_error <= TOLERANCE, f"{told} by the MLE"),
+            "MLE within 10 %": near(found.mle, "by the MLE"),
             "gain over the MLE": gain(found),
         },
-        table=table,
-        worst=_worst(exposed, found, worst),
-        verdict=_verdict(target.policy.sampling, found) + _what_f_is(target.policy),
+        table=tuple(
+            summary(one.where(one.records >= floor), size, floor)
+            for size, one in attempts.items()
+            for floor in (least, 200, 500)
+            if floor >= least and (one.records >= floor).any()
+        ),
+        worst=exposed.first(
+            found.error[first],
+            worst,
+            {
+                "inferred f": found.frequency[first],
+                "|g1|": found.trials[first],
+                "inferred |g1|": found.inferred_trials[first],
+            },
+        ),
+        verdict=_verdict(policy.sampling, found) + _what_f_is(policy),
     )
 
 
@@ -212,7 +223,7 @@ def _several(exposed: AttackedTable, sample_size: str, keys: int) -> Attempt:
 
 def summary(found: Attempt, sample_size: str, least: int) -> Row:
     """One line: errors of the attack and of the MLE, and how often |g1| was exact."""
-    ratio, mean = gain(found), gain(found, "mean")
+    ratio, mean = gain(found), gain(found, np.mean)
     return {
         "sample size": sample_size,
         "records from": least,
@@ -230,26 +241,9 @@ def summary(found: Attempt, sample_size: str, least: int) -> Row:
     }
 
 
-def _worst(exposed: AttackedTable, found: Attempt, how_many: int) -> tuple[Row, ...]:
-    first = slice(0, exposed.batch.groups)
-    order = np.argsort(found.error[first], kind="stable")[:how_many]
-    return tuple(
-        {
-            "group": exposed.describe(int(g)),
-            "size": int(found.records[g]),
-            "largest f": float(found.truth[g]),
-            "inferred f": float(found.frequency[g]),
-            "|g1|": int(found.trials[g]),
-            "inferred |g1|": int(found.inferred_trials[g]),
-        }
-        for g in order
-    )
-
-
 def _what_f_is(policy: Policy) -> str:
     """Which value the inferences are about, where it need not be the most frequent one."""
-    others = ["harmless"] * bool(policy.harmless) + ["no news"] * policy.news_only
-    return _OF_EXPOSED.format(others=listed(others, "or")) if others else ""
+    return _OF_EXPOSED if policy.harmless else ""
 
 
 def _verdict(own: SampleSize, found: Attempt) -> str:
@@ -266,12 +260,12 @@ def _verdict(own: SampleSize, found: Attempt) -> str:
     )
 
 
-def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackResult:
+def guess_from_release(release: ReleaseFolder, *, show: int = 20) -> AttackResult:
     """The adversary's inferences from a release alone, largest groups first."""
+    published = publication_of(release)
+    cube, policy = published.cube, published.policy
     if not policy.sampling.samples:
         raise InputError("This release was not sampled: there is no granularity to read.")
-    if policy.news_only:
-        policy = policy.on(cube.schema, _estimated_overall(cube, policy))
     known = Knowledge.of(policy, cube.schema.domain_size, int(cube.records.max(initial=0)))
     sampled = policy.sampling.trials_known & (cube.trials < cube.records)
     suspects = np.flatnonzero(sampled | (cube.records > known.size.min()))
@@ -282,38 +276,19 @@ def infer_from_release(cube: Cube, policy: Policy, *, show: int = 20) -> AttackR
     told = cube.trials.astype(np.int64)[suspects] if policy.sampling.trials_known else None
     found = infer(counts, known, told)
     inferred = int(np.count_nonzero(found.trials < counts.sum(axis=1)))
-    plain = plain_estimate(counts, policy) if suspects.size else np.empty(0)
+    columns: Columns = {
+        "value": values_of(cube.schema, values[:show]),
+        "inferred |g1|": found.trials[:show],
+        "inferred f": found.frequency[:show],
+        "from": found.low[:show],
+        "to": found.high[:show],
+        "MLE": plain_estimate(counts[:show], policy),
+    }
     return AttackResult(
         name="granularity",
         knew=KNEW,
-        table=tuple(_guesses(cube, suspects[:show], values, found, plain)),
+        table=group_rows(cube, suspects[:show], columns),
         figures={"groups that may be sampled": suspects.size, "inferred to be": inferred},
         verdict="Inferences only, for the largest groups: without the table, nobody can say how"
         " good they are. Run the same attack on the table to find out." + _what_f_is(policy),
     )
-
-
-def _estimated_overall(cube: Cube, policy: Policy) -> tuple[float, ...]:
-    """How frequent each value is in the whole table, as the release has it."""
-    m = cube.schema.domain_size
-    counts = np.bincount(cube.value, weights=cube.count, minlength=m)
-    p, records = policy.retention, counts.sum()
-    found = reconstruct_frequency(counts, np.full(m, records), retention=p, domain_size=m)
-    return tuple(np.maximum(found, 0.0).tolist())
-
-
-def _guesses(cube: Cube, groups: Ints, values: Ints, found: Inferences, plain: Floats) -> list[Row]:
-    public = cube.group_table().take(groups).to_pylist()
-    return [
-        {
-            "group": {name: json_value(value) for name, value in public[i].items()},
-            "records": int(cube.records[g]),
-            "value": json_value(cube.schema.domain[int(values[i])]),
-            "inferred |g1|": int(found.trials[i]),
-            "inferred f": float(found.frequency[i]),
-            "from": float(found.low[i]),
-            "to": float(found.high[i]),
-            "MLE": float(plain[i]),
-        }
-        for i, g in enumerate(groups)
-    ]

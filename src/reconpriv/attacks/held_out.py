@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, uniform_words, uniforms
-from reconpriv.core.cells import CellBatch
 from reconpriv.errors import InputError
 from reconpriv.theory.arrays import Ints
 
@@ -54,17 +53,10 @@ def without_groups(target: AttackedTable, parts: int = PARTS) -> Iterator[HeldOu
 
 def table_of(target: AttackedTable, count: Ints) -> tuple[AttackedTable, Ints]:
     """Some of the people of a table, so many of each cell; and which groups these are in."""
-    batch = target.batch
-    kept = np.flatnonzero(np.add.reduceat(count, batch.starts))
-    cells = np.flatnonzero(count)
-    part = CellBatch(
-        tuple(column.take(kept) for column in batch.public),
-        np.searchsorted(batch.group_of_cell[cells], kept),
-        batch.value[cells],
-        count[cells],
-    )
+    some = count > 0
+    part, kept = target.of_cells(target.cells[some], count[some])
     schema = replace(target.schema, records=int(count.sum()))
-    return AttackedTable(schema, target.policy.on_cells(schema, part), part), kept
+    return AttackedTable(schema, target.policy.on(schema), part), kept
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,11 @@ import numpy as np
 from reconpriv.attacks.attacked_table import Publication
 from reconpriv.attacks.neighbourhoods import FAR, places_of
 from reconpriv.attacks.pooling import with_model
-from reconpriv.core.cube import Cube, Sums
+from reconpriv.cells.cube import Cube
+from reconpriv.cells.sums import Sums
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.linear import selection_sums
+from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.learning.classifiers import learned_shares, possible
 from reconpriv.learning.distributions import (
     log_conditional,
@@ -21,8 +25,6 @@ from reconpriv.learning.distributions import (
     release_table,
     sensitive_counts,
 )
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import prepare_margins
 from reconpriv.theory.arrays import Floats, Ints
 
 NAIVE_BAYES = "naive Bayes"
@@ -31,41 +33,32 @@ _SMOOTHING = 1.0
 
 
 def model_shares(
-    published: Publication,
-    people: Cube,
-    kept: Ints,
-    design: Design,
-    classifiers: Sequence[Any] = (),
+    published: Publication, people: Cube, kept: Ints, classifiers: Sequence[Any] = ()
 ) -> dict[str, Floats]:
     """What each model says about every group of ``people``, by name.
 
     ``kept`` are the groups of ``people`` that were published, in the order of ``published``.
     Classifiers learn from the records alone, naive Bayes from margins, too.
     """
-    bayes, cube = naive_bayes_shares(published, people, kept, design), published.cube
-    own = bayes.copy()
-    own[kept] = possible(with_model(cube, bayes[kept], retention=design.retention))
-    shares = {NAIVE_BAYES: bayes, OWN_GROUP: own}
+    bayes, cube = naive_bayes_shares(published, people, kept), published.cube
+    own, retention = bayes.copy(), published.policy.retention
+    own[kept] = possible(with_model(cube, bayes[kept], retention=retention))
+    shares, lines = {NAIVE_BAYES: bayes, OWN_GROUP: own}, features(people)
     for chosen in classifiers:
-        lines = features(people)
         name = chosen if isinstance(chosen, str) else type(chosen).__name__
-        shares[name] = learned_shares(chosen, cube, lines[kept], lines, retention=design.retention)
+        shares[name] = learned_shares(chosen, cube, lines[kept], lines, retention=retention)
     return shares
 
 
-def naive_bayes_shares(published: Publication, people: Cube, kept: Ints, design: Design) -> Floats:
+def naive_bayes_shares(published: Publication, people: Cube, kept: Ints) -> Floats:
     """The package's naive Bayes on reconstructed distributions, as ``ReconstructedNaiveBayes``."""
     from scipy.special import softmax  # noqa: PLC0415 - slow import
 
-    cube, margins = published.cube, None
-    if published.tables:
-        margins = prepare_margins(cube, published.tables, published.variance, design)
+    cube, design = published.cube, Design.of(published.policy, published.cube.schema)
+    told = prepare_margins(cube, published.tables, published.variance, design)
 
     def by_value(selection: Ints, selections: int) -> Sums:
-        sums = cube.sums(selection, selections, None)
-        if margins is None:
-            return sums
-        return margins.combine_by_value(cube, sums, lambda _: selection)
+        return selection_sums(told, cube, lambda _: selection, selections, None)
 
     whole = by_value(np.zeros(cube.groups, dtype=np.int64), 1)
     class_counts = sensitive_counts(whole.observed[0], design.retention)

@@ -16,57 +16,56 @@ from reconpriv.attacks.attacked_table import (
     Publication,
     attack_key,
 )
-from reconpriv.attacks.best_estimate import WHOLE, best_estimates, limits_of
+from reconpriv.attacks.best_estimate import WHOLE, best_estimates, limits_of, within_reach
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score
-from reconpriv.core.margin_noise import noisy_tables
-from reconpriv.core.margin_plan import MarginPlan
-from reconpriv.core.margin_tables import MarginTable, index_rows, table_name
-from reconpriv.core.margins import Margins
+from reconpriv.policy.margin_settings import Margins
+from reconpriv.protect.margins.noise import noisy_tables
+from reconpriv.protect.margins.planned import MarginPlan
+from reconpriv.protect.margins.tables import MarginTable, index_rows, table_name
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
 KNEW = "every public value of a person, and the margins; not the records, not the key"
-# The ε of the margins that are attacked if the policy has none: what it would mean to add some.
-_EPSILON = 1.0
+# The margins that are attacked if the policy has none: what it would mean to add some.
+_ASSUMED = Margins(1.0)
 # A group gives a row its frequencies if it is at least this much of it.
 _MOST = 0.5
 
 
 def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
     """The ratio of two noisy counts for every cell of every margin, for several keys."""
-    assumed = target.policy.margins is None
-    if assumed:
-        target = replace(target, policy=replace(target.policy, margins=Margins(_EPSILON)))
+    own = target.policy.wanted_margins
+    target = replace(target, policy=replace(target.policy, margins=own or _ASSUMED))
     epsilon, groups = target.policy.epsilon, target.violating()
     target.only(groups)  # raises an error if there is none
-    seen = [one for number in target.steps("key", range(keys)) for one in look_at(target, number)]
-    within = np.concatenate([one.error <= epsilon for one in seen])
-    noisy = np.concatenate([one.error_over_noise <= epsilon for one in seen])
-    by_table = np.concatenate([one.error_of_table <= epsilon for one in seen])
-    predicted = np.concatenate([one.predicted for one in seen])
-    plan = _plan(target, 0)
-    most = np.concatenate([one.most for one in seen])
-    told = np.concatenate([one.group_error <= epsilon for one in seen])
-    there = np.concatenate([one.published for one in seen])
+    seen = [
+        one for number in target.steps("key", range(keys)) for one in noisy_ratios(target, number)
+    ]
+    every, plan = NoisyRatios.join(seen), _plan(target, 0)
+    within, told = every.error <= epsilon, every.group_error <= epsilon
     half = "violating groups that are half of their row or more"
-    all_told = rate(told[most], f"{half}: f within ε by the row, if every row were published")
-    now_told = rate((told & there)[most], f"{half}: the same by the rows that are published")
+    all_told = rate(told[every.most], f"{half}: f within ε by the row, if every row were published")
+    published = (told & every.published)[every.most]
+    now_told = rate(published, f"{half}: the same by the rows that are published")
     return AttackResult(
         name="margins",
         knew=KNEW,
         success=rate(within, "published cells within ε of a value's frequency in the row"),
-        baseline=rate(by_table, "the same by its frequency in the whole table"),
+        baseline=rate(
+            every.error_of_table <= epsilon, "the same by its frequency in the whole table"
+        ),
         control=_control(target),
         figures={
             "ε of the margins": plan.margins.epsilon,
             "σ of the margins": float(np.sqrt(plan.variance)),
             "keys": keys,
-            "predicted": float(predicted.mean()),
-            "z": score(within.astype(np.float64), predicted),
-            "over the noisy size of the row": rate(noisy, "published cells"),
-            "the most frequent value of each row": rate(
-                within[np.concatenate([one.first for one in seen])], "published cells"
+            # Every row may be left out.
+            "predicted": every.predicted.mean() if within.size else None,
+            "z": score(within.astype(np.float64), every.predicted) if within.size else None,
+            "over the noisy size of the row": rate(
+                every.error_over_noise <= epsilon, "published cells"
             ),
+            "the most frequent value of each row": rate(within[every.first], "published cells"),
             "groups that every row would tell": all_told,
             "groups that published rows tell": now_told,
             "groups about which every row would tell all that is allowed": _given_away(
@@ -75,12 +74,12 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
         },
         table=tuple(_rows(target, plan, seen)),
         worst=_worst(target, seen[: len(plan.tables)], worst),
-        verdict=_verdict(all_told, now_told, plan, assumed=assumed),
+        verdict=_verdict(all_told, now_told, plan, assumed=not own),
     )
 
 
 @dataclass(frozen=True)
-class Look:
+class NoisyRatios:
     """One margin table of one key: its published cells, and every violating group in its row.
 
     ``error`` is that of a noisy count over the public size of its row, ``error_over_noise`` over
@@ -90,7 +89,6 @@ class Look:
     is from the group's largest frequency, ``published`` whether it is there.
     """
 
-    table: int
     error: Floats
     error_over_noise: Floats
     error_of_table: Floats
@@ -101,25 +99,30 @@ class Look:
     group_error: Floats
     published: Flags
 
+    @classmethod
+    def join(cls, each: list[NoisyRatios]) -> NoisyRatios:
+        """Several tables or keys as one."""
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(one, name) for one in each]) for name in names))
+
     @property
     def most(self) -> Flags:
         """The groups that are half of their row or more."""
         return np.asarray(self.share >= _MOST)
 
 
-def look_at(target: AttackedTable, number: int) -> Iterator[Look]:
+def noisy_ratios(target: AttackedTable, number: int) -> Iterator[NoisyRatios]:
     """Every margin table as it is published with the lab's key of this number."""
     plan, groups = _plan(target, number), target.violating()
     tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, attack_key(number))
     top = target.values[groups]
-    for i, (true, noisy) in enumerate(zip(plan.totals.tables, tables, strict=True)):
+    for planned, true, noisy in zip(plan.tables, plan.totals.tables, tables, strict=True):
         row = _row_of_groups(target, true)
-        there = _row_of_groups(target, plan.tables[i].table) >= 0
+        there = _row_of_groups(target, planned.table) >= 0
         kept = np.unique(row[there])
         sizes = true.counts.sum(axis=1)
         own, mine = row[groups], noisy.counts[row[groups], top] / sizes[row[groups]]
-        yield Look(
-            i,
+        yield NoisyRatios(
             *_cells(target, true.counts[kept], noisy.counts[kept], plan.variance),
             groups=groups,
             share=target.batch.sizes[groups] / sizes[own],
@@ -132,8 +135,6 @@ def _cells(
     target: AttackedTable, true: Ints, noisy: Ints, variance: float
 ) -> tuple[Floats, Floats, Floats, Floats, Flags]:
     """The errors of the cells that somebody is in, and the chance of one of at most ε."""
-    from scipy.special import erf  # noqa: PLC0415 - slow import
-
     row, value = np.nonzero(true)
     count, sizes = true[row, value], true.sum(axis=1)[row]
     f = count / sizes
@@ -146,7 +147,7 @@ def _cells(
         relative_error(found.astype(np.float64), count.astype(np.float64)),
         relative_error(found / total, f),
         relative_error(target.overall[value], f),
-        np.asarray(erf(reach / np.sqrt(2.0 * variance))),
+        within_reach(reach, np.array(variance)),
         count == true.max(axis=1)[row],
     )
 
@@ -160,41 +161,40 @@ def _row_of_groups(target: AttackedTable, table: MarginTable) -> Ints:
 
 
 def _plan(target: AttackedTable, number: int) -> MarginPlan:
-    plan = target.margins(target.policy, attack_key(number))
-    assert plan is not None
-    return plan
+    return target.margins(target.policy, attack_key(number))
 
 
-def _rows(target: AttackedTable, plan: MarginPlan, seen: list[Look]) -> Iterator[Row]:
+def _rows(target: AttackedTable, plan: MarginPlan, seen: list[NoisyRatios]) -> Iterator[Row]:
     """One line for each margin table, over all keys."""
     epsilon = target.policy.epsilon
+
+    def share(flags: Flags) -> float | None:
+        return float(flags.mean()) if flags.size else None
+
     for i, one in enumerate(plan.tables):
-        looks = [look for look in seen if look.table == i]
-        within = np.concatenate([look.error <= epsilon for look in looks])
-        most = np.concatenate([look.most for look in looks])
-        told = np.concatenate([look.group_error <= epsilon for look in looks])
-        there = np.concatenate([look.published for look in looks])
+        looks = seen[i :: len(plan.tables)]
+        all_ = NoisyRatios.join(looks)
+        told, most = all_.group_error <= epsilon, all_.most
         yield {
             "table": table_name(one.table.attributes, target.schema),
             "rows": one.table.rows,
             "left out": one.left_out,
-            "cells within ε": float(within.mean()) if within.size else None,
-            "groups within ε, every row": float(told.mean()),
-            "published rows": float((told & there).mean()),
-            "half of their row": int(looks[0].most.sum()),
-            "of these within ε, every row": float(told[most].mean()) if most.any() else None,
-            "of these, published rows": float((told & there)[most].mean()) if most.any() else None,
+            "cells within ε": share(all_.error <= epsilon),
+            "groups within ε, every row": told.mean(),
+            "published rows": (told & all_.published).mean(),
+            "half of their row": looks[0].most.sum(),
+            "of these within ε, every row": share(told[most]),
+            "of these, published rows": share((told & all_.published)[most]),
         }
 
 
 def _control(target: AttackedTable) -> Rate:
     """The margins of a shuffled sensitive column must not tell the true rows apart."""
-    shuffled = target.shuffled()
-    true, other = _plan(target, 0).totals.tables, _plan(shuffled, 0)
+    true, other = _plan(target, 0).totals.tables, _plan(target.shuffled(), 0)
     noisy = noisy_tables(other.totals.tables, other.variance, target.schema, attack_key(0))
     errors = [
-        _cells(target, one.counts, strange.counts, other.variance)[0]
-        for one, strange in zip(true, noisy, strict=True)
+        _cells(target, one.counts, shuffled.counts, other.variance)[0]
+        for one, shuffled in zip(true, noisy, strict=True)
     ]
     what = "the same with the sensitive column shuffled, all rows"
     return rate(np.concatenate(errors) <= target.policy.epsilon, what)
@@ -204,29 +204,29 @@ def _given_away(target: AttackedTable, groups: Ints) -> Rate:
     """Groups that would be left less than one trial of their own if every row were published."""
     plan, key = _plan(target, 0), attack_key(0)
     tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, key)
-    cube = target.publish_as(replace(target.policy, margins=None), key)
+    cube = target.publication_as(replace(target.policy, margins=None), key).cube
     published = Publication(target.policy, cube, tables, plan.variance)
     found = best_estimates(target, published, groups, target.values[groups])
     limits = limits_of(target, published, groups)
     return rate((limits - found.worth < 1.0) & (limits >= 1.0), "violating groups")
 
 
-def _worst(target: AttackedTable, looks: list[Look], how_many: int) -> tuple[Row, ...]:
+def _worst(target: AttackedTable, looks: list[NoisyRatios], how_many: int) -> tuple[Row, ...]:
     """The groups that are most of a row, whether it is published or not."""
-    share = np.max([look.share for look in looks], axis=0)
-    place = np.argmax([look.share for look in looks], axis=0)
-    groups = looks[0].groups
-    order = np.argsort(-share, kind="stable")[:how_many]
-    return tuple(
+    share = np.array([look.share for look in looks])
+    order = np.argsort(-share.max(axis=0), kind="stable")[:how_many]
+    place = share.argmax(axis=0)[order]
+    published, error = (
+        np.array([getattr(look, name) for look in looks])[place, order]
+        for name in ("published", "group_error")
+    )
+    return target.rows(
+        looks[0].groups[order],
         {
-            "group": target.describe(int(groups[i])),
-            "size": int(target.batch.sizes[groups[i]]),
-            "largest f": float(target.frequency[groups[i]]),
-            "share of its row": float(share[i]),
-            "row": "published" if looks[place[i]].published[i] else "left out",
-            "error by the row": float(looks[place[i]].group_error[i]),
-        }
-        for i in order
+            "share of its row": share[place, order],
+            "row": np.where(published, "published", "left out"),
+            "error by the row": error,
+        },
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from reconpriv.attacks.attacked_table import (
     AttackedTable,
     Publication,
     count_of,
-    largest_values,
+    guessed_right,
+    possible_sizes,
 )
 from reconpriv.attacks.best_estimate import (
     WHOLE,
@@ -22,29 +23,23 @@ from reconpriv.attacks.best_estimate import (
     limits_of,
     normal_share,
     over_limit,
-    trial_counts,
     truly_over_limit,
 )
-from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import Rate, rate, relative_error, score
-from reconpriv.core.cube import Cube, sum_selections
-from reconpriv.core.sample_sizes import SAMPLE_SIZES, sample_limits
-from reconpriv.policy import Policy
-from reconpriv.queries.estimate import Design, mle_counts
-from reconpriv.queries.margins import Asked, PreparedMargins
-from reconpriv.schema import json_value
+from reconpriv.attacks.from_release import Columns, guess_groups, publication_of
+from reconpriv.attacks.result import KNEW, KNEW_MORE, AttackResult, Row
+from reconpriv.attacks.statistics import rate, relative_error, score
+from reconpriv.columns.schema import json_value
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.linear import selection_sums
+from reconpriv.estimate.measurements import prepare_margins
+from reconpriv.estimate.set_counts import SetCounts
+from reconpriv.policy.sample_sizes import SAMPLE_SIZES, sample_limits
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
-from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.reconstruction import reconstruct_frequency
+from reconpriv.theory.tails.exact import exact_tails
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-KNEW = "every public value of a person, the release, its policy; not the key"
-GUESSES_ONLY = (
-    "Guesses only, for the groups with the most trials: without the table, nobody can say which of"
-    " them are right."
-)
-KNEW_MORE = f"{KNEW}; and, which nobody can know, the variance of every estimate"
 
 
 def attack_micro(
@@ -55,204 +50,178 @@ def attack_micro(
     If margins are published, then also by the best estimate from records and margins together.
     Without ``check``, the attack is not held against what theory predicts for uneven copies.
     """
-    exposed = target.only(target.violating())
-    with_margins = target.policy.margins is not None
-    measure = measure_with_margins if with_margins else partial(_measure, check=check)
-    sizes = possible_sizes(target.policy)
-    rows = [measure(target, exposed, size, keys) for size in target.steps("sample size", sizes)]
-    table = tuple(row for row, _ in rows)
-    errors = dict(zip(sizes, (error for _, error in rows), strict=True))
-    own = target.policy.sample_size
-    epsilon = target.policy.epsilon
-    how = ", from records and margins" if with_margins else ""
-    what = f"violating groups with an error of at most ε{how} ({own})"
+    exposed, own, epsilon = target.exposed, target.policy.sample_size, target.policy.epsilon
+    sizes = target.steps("sample size", possible_sizes(target.policy))
+    found = {size: measure(target, size, keys, check=check) for size in sizes}
+    mine = found[own]
+    table = tuple(one.row() for one in found.values())
+    common = int(np.argmax(target.overall))
+    most = guessed_right(exposed, np.full(exposed.batch.groups, common))
+    error = mine.errors.reshape(keys, -1).mean(axis=0)
+    how = ", from records and margins" if mine.has_margins else ""
     return AttackResult(
         name="micro",
-        knew=KNEW_MORE if with_margins else KNEW,
-        success=rate(errors[own] <= epsilon, what),
-        baseline=_baseline(exposed, target.overall),
-        control=_control(target, own),
+        knew=KNEW_MORE if mine.has_margins else KNEW,
+        success=rate(
+            mine.errors <= epsilon, f"violating groups with an error of at most ε{how} ({own})"
+        ),
+        baseline=exposed.within(
+            exposed.shares_of_whole, "violating groups whose f the whole table predicts within ε"
+        ),
+        control=exposed.within(
+            _estimates(target.shuffled(), own, target.violating(), exposed.values),
+            "the same with the sensitive column shuffled",
+        ),
         figures={
             "violating groups": exposed.batch.groups,
             "keys": keys,
-            "best guess from the whole table": json_value(
-                target.schema.domain[int(np.argmax(target.overall))]
-            ),
-            "it is right in": _whole_table_guess(exposed, target.overall),
-            "persons it is right for": float(target.overall.max()),
-            **(_margin_figures(target, own) if with_margins else {}),
+            "best guess from the whole table": json_value(target.schema.domain[common]),
+            "it is right in": rate(most, "violating groups"),
+            "persons it is right for": target.overall[common],
+            **mine.figures(),
         },
         table=table,
-        worst=_worst(exposed, errors[own], worst),
-        verdict=_verdict(table, own, epsilon),
+        worst=exposed.first(error, worst, {"mean error": error}),
+        verdict=_verdict({row["sample size"]: row for row in table}, own, epsilon),
     )
 
 
-def possible_sizes(policy: Policy) -> list[str]:
-    """The sample sizes that work with the bound and, where groups are protected, keep totals."""
-    return [
-        size
-        for size in reversed(SAMPLE_SIZES)
-        if not (SAMPLE_SIZES[size].coins and policy.protect is not None)
-        and replace(policy, sample_size=size).can_sample
-    ]
-
-
-def _measure(
-    target: AttackedTable, exposed: AttackedTable, size: str, keys: int, *, check: bool
-) -> tuple[Row, Floats]:
-    """One sample size: errors over keys, the exact prediction, and the best guesses."""
-    errors = np.concatenate([top_errors(exposed, exposed.publish(i, size)) for i in range(keys)])
-    by_trials = predicted_share(exposed, size)
-    checked: Row = _checked(exposed, size, errors, by_trials) if check else {}
-    guess = largest_values(target.publish(0, size))
-    row: Row = {
-        "sample size": size,
-        "under ε": float((errors <= target.policy.epsilon).mean()),
-        "exact tails": float(by_trials.mean()),
-        **checked,
-        **_spread_and_guesses(target, errors, guess),
-    }
-    return row, errors
-
-
-def _checked(exposed: AttackedTable, size: str, errors: Floats, by_trials: Floats) -> Row:
-    """The prediction for the counts as published, and how far the errors are from it."""
-    predicted = share_with_copies(exposed, size) if SAMPLE_SIZES[size].samples else by_trials
-    if predicted is None:
-        return {"with copies": None, "z": None}
-    keys = errors.size // predicted.size
-    return {
-        "with copies": float(predicted.mean()),
-        "z": _score(errors, np.tile(predicted, keys), exposed),
-    }
-
-
-def _score(errors: Floats, predicted: Floats, target: AttackedTable) -> float:
-    return score((errors <= target.policy.epsilon).astype(np.float64), predicted)
-
-
-def _spread_and_guesses(target: AttackedTable, errors: Floats, guess: Ints) -> Row:
-    right, persons = guesses(target, guess)
-    quantiles = np.quantile(errors, _QUANTILES)
-    return {
-        **{f"error {q:.0%}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
-        "guess right": float(right[target.violating()].mean()),
-        "all groups": float(right.mean()),
-        "persons": persons,
-    }
-
-
-def measure_with_margins(
-    target: AttackedTable, exposed: AttackedTable, size: str, keys: int
-) -> tuple[Row, Floats]:
-    """The same from records and margins together, beside the records alone.
-
-    Without margins both are the same.
-    """
-    groups, top = target.violating(), exposed.values
-    epsilon, coins = target.policy.epsilon, SAMPLE_SIZES[size].coins
-    each = []
-    for number in range(keys):
-        published = target.publication(number, size)
-        found = best_estimates(target, published, groups, top)
-        each.append(_OneKey.of(target, published, found))
-        if number == 0:
-            guess = best_guesses(target, published)
-    joined = _OneKey.join(each)
-    row: Row = {
-        "sample size": size,
-        "records alone": float((joined.alone <= epsilon).mean()),
-        "predicted alone": None if coins else float(joined.predicted_alone.mean()),
-        "z alone": None if coins else _score(joined.alone, joined.predicted_alone, target),
-        "under ε": float((joined.errors <= epsilon).mean()),
-        "normal form": None if coins else float(joined.normal.mean()),
-        "predicted": None if coins else float(joined.predicted.mean()),
-        "z": None if coins else _score(joined.errors, joined.predicted, target),
-        "trials": float(np.median(joined.trials)),
-        "effective trials": float(np.median(joined.effective)),
-        "limit": float(np.median(joined.limits)) if SAMPLE_SIZES[size].samples else None,
-        "over limit": int(joined.counted_over.sum()) if SAMPLE_SIZES[size].samples else None,
-        "truly over": int(joined.over.sum()) if SAMPLE_SIZES[size].samples else None,
-        **_spread_and_guesses(target, joined.errors, guess),
-    }
-    return row, joined.errors
+def _estimates(target: AttackedTable, size: str, groups: Ints, values: Ints) -> Floats:
+    return best_estimates(target, target.publication(0, size), groups, values).combined
 
 
 @dataclass(frozen=True)
-class _OneKey:
-    """Every attacked group of one publication, or of several joined.
+class Measured:
+    """The violating groups of a table under one sample size, from several publications.
 
-    ``counted_over`` says which groups have more effective trials than their limit as the publisher
-    counts them (or by true variances, if nobody does), ``over`` by the true variances.
+    ``found`` has the estimates from each, ``guess`` the value guessed for every group of the
+    table from the first of them.
     """
 
-    alone: Floats
-    errors: Floats
-    predicted_alone: Floats
-    predicted: Floats
-    normal: Floats
-    trials: Floats
-    effective: Floats
-    limits: Floats
-    counted_over: Flags
-    over: Flags
+    target: AttackedTable
+    size: str
+    published: Sequence[Publication]
+    found: Sequence[BestEstimates]
+    guess: Ints
+    check: bool
 
-    @classmethod
-    def of(cls, target: AttackedTable, published: Publication, found: BestEstimates) -> _OneKey:
-        epsilon, limits = target.policy.epsilon, limits_of(target, published, found.groups)
-        over = truly_over_limit(target, published, found)
-        if over is None:
-            over = (found.effective_trials > limits + WHOLE) & (limits >= 1.0)
-        counted = over_limit(target, published, found.groups)
-        return cls(
-            alone=relative_error(found.alone, found.truth),
-            errors=relative_error(found.combined, found.truth),
-            predicted_alone=combined_share(found.without_margins, epsilon),
-            predicted=combined_share(found, epsilon),
-            normal=normal_share(found, epsilon),
-            trials=found.trials.astype(np.float64),
-            effective=found.effective_trials,
-            limits=limits,
-            counted_over=over if counted is None else counted,
-            over=over,
-        )
+    @property
+    def has_margins(self) -> bool:
+        """Whether margins are published beside the records."""
+        return bool(self.published[0].tables)
 
-    @classmethod
-    def join(cls, each: list[_OneKey]) -> _OneKey:
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(one, name) for one in each]) for name in names))
+    @property
+    def errors(self) -> Floats:
+        """|F' - f|/f from records and margins, publication after publication."""
+        return np.concatenate([relative_error(one.combined, one.truth) for one in self.found])
+
+    def row(self) -> Row:
+        """What is shown of them, by whether there are margins."""
+        return self.with_margins() if self.has_margins else self.from_records()
+
+    def from_records(self) -> Row:
+        """The share within ε, beside what exact tails predict with even and uneven copies."""
+        within = self.errors <= self.target.policy.epsilon
+        exact = float(predicted_share(self.target.exposed, self.size).mean())
+        checked: Row = {}
+        if self.check:
+            predicted = self._predicted(self.found)
+            checked = {"with copies": _mean(predicted), "z": _score(within, predicted)}
+        return {
+            "sample size": self.size,
+            "under ε": float(within.mean()),
+            "exact tails": exact,
+            **checked,
+            **self._spread_and_guesses(),
+        }
+
+    def with_margins(self) -> Row:
+        """The shares within ε with and without margins, beside what is predicted and allowed."""
+        epsilon, samples = self.target.policy.epsilon, SAMPLE_SIZES[self.size].samples
+        errors = [relative_error(one.alone, one.truth) for one in self.found]
+        alone = np.concatenate(errors) <= epsilon
+        within = self.errors <= epsilon
+        by_records = self._predicted([one.without_margins for one in self.found])
+        predicted = self._predicted(self.found)
+        normal = np.concatenate([normal_share(one, epsilon) for one in self.found])
+        limits, counted, over = (np.concatenate(each) for each in zip(*self._limits(), strict=True))
+        return {
+            "sample size": self.size,
+            "records alone": float(alone.mean()),
+            "predicted alone": _mean(by_records),
+            "z alone": _score(alone, by_records),
+            "under ε": float(within.mean()),
+            "normal form": None if predicted is None else float(normal.mean()),
+            "predicted": _mean(predicted),
+            "z": _score(within, predicted),
+            "trials": float(np.median(np.concatenate([one.trials for one in self.found]))),
+            "effective trials": float(
+                np.median(np.concatenate([one.effective_trials for one in self.found]))
+            ),
+            "limit": float(np.median(limits)) if samples else None,
+            "over limit": int(counted.sum()) if samples else None,
+            "truly over": int(over.sum()) if samples else None,
+            **self._spread_and_guesses(),
+        }
+
+    def figures(self) -> Row:
+        """What margins are published; whether any group has more effective trials than allowed."""
+        if not self.has_margins:
+            return {}
+        target, published = self.target, self.published[0]
+        plan = target.margins(published.policy, None)
+        counted = over_limit(target, published, np.arange(target.batch.groups))
+        rows = sum(table.rows for table in published.tables)
+        return {
+            "ε of the margins": plan.margins.epsilon,
+            "σ of the margins": float(np.sqrt(published.variance)),
+            "rows published": rows,
+            "rows left out": plan.totals.rows - rows,
+            "groups over their limit of effective trials": None
+            if counted is None
+            else rate(counted, "groups, as the publisher counts margins"),
+        }
+
+    def _predicted(self, found: Sequence[BestEstimates]) -> Floats | None:
+        """The chance of each estimate to be within ±ε; unknown if coins decide on its trials."""
+        if SAMPLE_SIZES[self.size].coins:
+            return None
+        epsilon = self.target.policy.epsilon
+        return np.concatenate([combined_share(one, epsilon) for one in found])
+
+    def _limits(self) -> list[tuple[Floats, Flags, Flags]]:
+        """The limit of every group; whether it is exceeded as the publisher counts, and truly.
+
+        Where nobody counts margins, the true variances decide on both.
+        """
+        found = []
+        for published, best in zip(self.published, self.found, strict=True):
+            limits = limits_of(self.target, published, best.groups)
+            over = truly_over_limit(self.target, published, best)
+            if over is None:
+                over = (best.effective_trials > limits + WHOLE) & (limits >= 1.0)
+            counted = over_limit(self.target, published, best.groups)
+            found.append((limits, over if counted is None else counted, over))
+        return found
+
+    def _spread_and_guesses(self) -> Row:
+        right = guessed_right(self.target, self.guess)
+        held = count_of(self.target.raw, self.guess)
+        quantiles = np.quantile(self.errors, _QUANTILES)
+        return {
+            **{f"error {q:.0%}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
+            "guess right": float(right[self.target.violating()].mean()),
+            "all groups": float(right.mean()),
+            "persons": float(held.sum() / self.target.batch.sizes.sum()),
+        }
 
 
-def _margin_figures(target: AttackedTable, size: str) -> Row:
-    """What is published, and whether any group has more effective trials than its limit."""
-    published = target.publication(0, size)
-    plan = target.margins(published.policy, None)
-    assert plan is not None
-    every = np.arange(target.batch.groups)
-    counted = over_limit(target, published, every)
-    rows = sum(table.rows for table in published.tables)
-    return {
-        "ε of the margins": plan.margins.epsilon,
-        "σ of the margins": float(np.sqrt(published.variance)),
-        "rows published": rows,
-        "rows left out": plan.totals.rows - rows,
-        "groups over their limit of effective trials": None
-        if counted is None
-        else rate(counted, "groups, as the publisher counts margins"),
-    }
-
-
-def top_errors(target: AttackedTable, published: Cube) -> Floats:
-    """|F' - f|/f of each group's truly most frequent value."""
-    top = target.values
-    estimate = reconstruct_frequency(
-        count_of(published, top),
-        published.records,
-        retention=target.policy.retention,
-        domain_size=target.schema.domain_size,
-    )
-    return relative_error(estimate, target.frequency)
+def measure(target: AttackedTable, size: str, keys: int, *, check: bool = True) -> Measured:
+    """Estimate the most exposed value of every violating group, with several keys."""
+    groups, values = target.violating(), target.exposed.values
+    published = [target.publication(number, size) for number in range(keys)]
+    found = [best_estimates(target, one, groups, values) for one in published]
+    return Measured(target, size, published, found, best_guesses(target, published[0]), check)
 
 
 def predicted_share(target: AttackedTable, sample_size: str) -> Floats:
@@ -260,105 +229,23 @@ def predicted_share(target: AttackedTable, sample_size: str) -> Floats:
 
     Trials in `paper` vary by coin flips around s(f); the prediction is at their mean.
     """
-    count = ObservedCount(
-        _trials(target, sample_size),
-        target.frequency,
-        target.policy.retention,
-        target.schema.domain_size,
-        target.policy.epsilon,
-    )
+    policy, m = replace(target.policy, sample_size=sample_size), target.schema.domain_size
+    limits = np.maximum(sample_limits(target.batch, policy, m), 1.0)
+    trials = np.round(np.minimum(limits, target.batch.sizes)).astype(np.float64)
+    count = ObservedCount(trials, target.frequency, policy.retention, m, policy.epsilon)
     upper, lower = exact_tails(count)
     return np.asarray(1.0 - upper - lower)
 
 
-def _trials(target: AttackedTable, sample_size: str) -> Floats:
-    policy = replace(target.policy, sample_size=sample_size)
-    limits = np.maximum(sample_limits(target.batch, policy, target.schema.domain_size), 1.0)
-    return np.round(np.minimum(limits, target.batch.sizes)).astype(np.float64)
+def _mean(predicted: Floats | None) -> float | None:
+    return None if predicted is None else float(predicted.mean())
 
 
-def share_with_copies(target: AttackedTable, sample_size: str) -> Floats | None:
-    """The same for the counts as published: copies of trials are not quite even.
-
-    A value with k of the n trials is published k⌊|g|/n⌋ + H times, H hypergeometric: its share
-    of the |g| mod n trials that got one extra copy. No answer if coin flips also move n.
-    """
-    if SAMPLE_SIZES[sample_size].coins:
-        return None
-    shares = [
-        _one_share(int(n), int(size), float(f), target.policy, target.schema.domain_size)
-        for n, size, f in zip(
-            _trials(target, sample_size), target.batch.sizes, target.frequency, strict=True
-        )
-    ]
-    return np.array(shares)
+def _score(within: Flags, predicted: Floats | None) -> float | None:
+    return None if predicted is None else score(within.astype(np.float64), predicted)
 
 
-def _one_share(n: int, size: int, f: float, policy: Policy, domain_size: int) -> float:
-    from scipy.stats import hypergeom  # noqa: PLC0415 - slow import
-
-    k = np.arange(n + 1)
-    copies, extra = divmod(size, n)
-    whole = ObservedCount(
-        np.array(float(size)), np.array(f), policy.retention, domain_size, policy.epsilon
-    )
-    reach = size * whole.shift
-    high = np.floor(whole.mean + reach + WHOLE) - k * copies
-    low = np.ceil(whole.mean - reach - WHOLE) - k * copies
-    inside = hypergeom.cdf(high, n, k, extra) - hypergeom.cdf(low - 1, n, k, extra)
-    return float(np.dot(trial_counts(n, n * f, policy.retention, domain_size), inside))
-
-
-def guesses(target: AttackedTable, guess: Ints) -> tuple[Flags, float]:
-    """Where a guess is the most frequent value of its group; the share of people guessed right."""
-    held = count_of(target.raw, guess)
-    most = target.batch.largest_counts
-    return held == most, float(held.sum() / target.batch.sizes.sum())
-
-
-def _baseline(exposed: AttackedTable, overall: Floats) -> Rate:
-    """Without the group: the share of its most frequent value in the whole table."""
-    error = relative_error(overall[exposed.values], exposed.frequency)
-    what = "violating groups whose f the whole table predicts within ε"
-    return rate(error <= exposed.policy.epsilon, what)
-
-
-def _whole_table_guess(exposed: AttackedTable, overall: Floats) -> Rate:
-    """How often the most frequent value of the whole table is also that of the group."""
-    guess = np.full(exposed.batch.groups, int(np.argmax(overall)))
-    most = exposed.batch.largest_counts
-    return rate(count_of(exposed.raw, guess) == most, "violating groups")
-
-
-def _control(target: AttackedTable, sample_size: str) -> Rate:
-    """A shuffled sensitive column: its release must reveal nothing about the true groups."""
-    shuffled, groups = target.shuffled(), target.violating()
-    if target.policy.margins is None:
-        error = top_errors(target, shuffled.publish(0, sample_size))[groups]
-    else:
-        published = shuffled.publication(0, sample_size)
-        top = target.values[groups]
-        found = best_estimates(shuffled, published, groups, top)
-        error = relative_error(found.combined, target.frequency[groups])
-    return rate(error <= target.policy.epsilon, "the same with the sensitive column shuffled")
-
-
-def _worst(exposed: AttackedTable, errors: Floats, how_many: int) -> tuple[Row, ...]:
-    """The groups estimated best, on average over the keys."""
-    mean = errors.reshape(-1, exposed.batch.groups).mean(axis=0)
-    return tuple(
-        {
-            "group": exposed.describe(int(g)),
-            "size": int(exposed.batch.sizes[g]),
-            "largest f": float(exposed.frequency[g]),
-            "mean error": float(mean[g]),
-        }
-        for g in np.argsort(mean, kind="stable")[:how_many]
-    )
-
-
-def _verdict(table: tuple[Row, ...], own: str, epsilon: float) -> str:
-    rows = {row["sample size"]: row for row in table}
+def _verdict(rows: dict[str, Row], own: str, epsilon: float) -> str:
     row, alone = rows[own], rows["none"].get("records alone", rows["none"]["under ε"])
     said = (
         f"With perturbation alone, f is estimated within ±{epsilon:.0%} in {alone:.1%}"
@@ -375,43 +262,18 @@ def _verdict(table: tuple[Row, ...], own: str, epsilon: float) -> str:
     return f"{said}; {over} more effective trials than allowed."
 
 
-def guess_from_release(
-    cube: Cube, design: Design, margins: PreparedMargins | None = None, *, show: int = 20
-) -> AttackResult:
-    """The adversary's guesses from a release alone; nothing here says whether they are right."""
-    order = np.argsort(-cube.trials, kind="stable")[:show]
-    counts = _estimated_counts(cube, design, margins, order)
-    guess = counts.argmax(axis=1)
-    values = cube.group_table().take(order).to_pylist()
-    table = tuple(
-        {
-            "group": {name: json_value(value) for name, value in public.items()},
-            "records": int(cube.records[g]),
-            "trials": float(cube.trials[g]),
-            "guess": json_value(cube.schema.domain[int(guess[i])]),
-            "F'": float(counts[i, guess[i]] / cube.records[g]),
-        }
-        for i, (g, public) in enumerate(zip(order, values, strict=True))
-    )
-    return AttackResult(
-        name="micro",
-        knew=KNEW,
-        table=table,
-        figures={"groups": cube.groups},
-        verdict=GUESSES_ONLY,
-    )
+def guess_from_release(release: ReleaseFolder, *, show: int = 20) -> AttackResult:
+    """The most frequent value of each group, as an analyst would estimate it."""
+    return guess_groups("micro", publication_of(release), _guess, show)
 
 
-def _estimated_counts(
-    cube: Cube, design: Design, margins: PreparedMargins | None, groups: Ints
-) -> Floats:
-    """Every count of some groups, as an analyst would estimate it, a column per value."""
+def _guess(published: Publication, groups: Ints) -> tuple[Ints, Columns]:
+    """The largest estimated count of each group, from records and margins together."""
+    cube, design = published.cube, Design.of(published.policy, published.cube.schema)
     place = np.full(cube.groups, -1)
     place[groups] = np.arange(groups.size)
-    sums = sum_selections(cube, place, groups.size, None)
-    m = design.domain_size
-    group, value = np.repeat(np.arange(groups.size), m), np.tile(np.arange(m), groups.size)
-    asked = sums.at(group, value)
-    if margins is not None and groups.size:
-        asked = margins.combine(cube, asked, Asked(group, value), lambda _: place)
-    return mle_counts(asked, 1, design).reshape(groups.size, m)
+    told = prepare_margins(cube, published.tables, published.variance, design)
+    sums = selection_sums(told, cube, lambda _: place, groups.size, None)
+    counts = SetCounts(sums, design).number
+    guess = counts.argmax(axis=1)
+    return guess, {"F'": counts[np.arange(groups.size), guess] / cube.records[groups]}

@@ -12,22 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, Publication, largest_values
+from reconpriv.attacks.attacked_table import (
+    AttackedTable,
+    Publication,
+    largest_values,
+    possible_sizes,
+)
 from reconpriv.attacks.best_estimate import best_estimates
 from reconpriv.attacks.fitted_model import fitted_model
+from reconpriv.attacks.from_release import Columns, guess_groups, publication_of
 from reconpriv.attacks.held_out import PARTS, SplitTable, split_people, without_groups
-from reconpriv.attacks.micro import GUESSES_ONLY, KNEW, possible_sizes
 from reconpriv.attacks.pooling import with_model
-from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.result import KNEW, AttackResult, Row
 from reconpriv.attacks.statistics import (
-    Rate,
     paired_difference,
     rate,
     relative_error,
     root_mean_square,
 )
-from reconpriv.core.cube import Cube
-from reconpriv.schema import json_value
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
 # So that both parts of a group are alike, this many of the people are published.
@@ -65,6 +68,28 @@ class ModelErrors:
         """The same for the half of a group that is in the table."""
         return paired_difference(self.people, self.people_outside)
 
+    def row(self, epsilon: float) -> Row:
+        """The shares within ±ε, the differences and the errors."""
+        difference, error = self.difference(epsilon)
+        people, error_of_people = self.people_difference
+        return {
+            "unbiased": None if self.unbiased is None else (self.unbiased <= epsilon).mean(),
+            "in the table": (self.inside <= epsilon).mean(),
+            "held out": (self.outside <= epsilon).mean(),
+            "difference": difference,
+            "its error": error,
+            "half in": self.people.mean(),
+            "half out": self.people_outside.mean(),
+            "difference of halves": people,
+            "error of that": error_of_people,
+            "with own records": (self.combined <= epsilon).mean(),
+            "rms error in the table": root_mean_square(self.inside),
+            "rms error held out": root_mean_square(self.outside),
+            "rms error with own records": root_mean_square(self.combined),
+            "guess right": self.right.mean(),
+            "guess right held out": self.right_outside.mean(),
+        }
+
 
 def model_errors(target: AttackedTable, size: str, keys: int) -> ModelErrors:
     """Attack the groups that violate the policy: in the table, and held out."""
@@ -72,24 +97,21 @@ def model_errors(target: AttackedTable, size: str, keys: int) -> ModelErrors:
     top, truth = target.values[groups], target.frequency[groups]
     most, retention = largest_values(target.raw)[groups], target.policy.retention
     every, split = np.arange(groups.size), split_people(target, _HALF)
-    found: dict[str, list[Any]] = {name: [] for name in ModelErrors.__dataclass_fields__}
+    promised = target.by_promise() is target
+    found: list[tuple[Any, ...]] = []
     for number in range(keys):
         published = target.publication(number, size)
         shares = fitted_model(published, target.raw)
         own = with_model(published.cube, shares, retention=retention)[groups]
         shares, outside = shares[groups], held_out_shares(target, size, number)[groups]
-        for name, one in (("inside", shares), ("outside", outside), ("combined", own)):
-            found[name].append(relative_error(one[every, top], truth))
-        if target.policy.protect is None:
-            alone = best_estimates(target, published, groups, top)
-            found["unbiased"].append(relative_error(alone.combined, truth))
-        found["right"].append(shares.argmax(axis=1) == most)
-        found["right_outside"].append(outside.argmax(axis=1) == most)
-        both = halves_told(split, size, number)
-        found["people"].append(both[0])
-        found["people_outside"].append(both[1])
-    arrays = {name: np.array(lines) if lines else None for name, lines in found.items()}
-    return ModelErrors(**arrays)  # type: ignore[arg-type]
+        estimates = [one[every, top] for one in (shares, outside, own)]
+        if promised:
+            estimates.append(best_estimates(target, published, groups, top).combined)
+        errors = [relative_error(one, truth) for one in estimates]
+        right = [one.argmax(axis=1) == most for one in (shares, outside)]
+        found.append((*errors, *right, *halves_told(split, size, number)))
+    arrays: list[Any] = [np.array(column) for column in zip(*found, strict=True)]
+    return ModelErrors(*arrays if promised else (*arrays[:3], None, *arrays[3:]))
 
 
 def held_out_shares(target: AttackedTable, size: str, number: int) -> Floats:
@@ -118,13 +140,16 @@ def halves_told(split: SplitTable, size: str, number: int) -> tuple[Flags, Flags
 
 def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> AttackResult:
     """Fit the model to margins alone and estimate every violating group, for each sample size."""
-    exposed = target.only(target.violating())
-    own, epsilon = target.policy.sample_size, target.policy.epsilon
+    exposed, own, epsilon = target.exposed, target.policy.sample_size, target.policy.epsilon
     sizes = target.steps("sample size", possible_sizes(target.policy))
     found = {size: model_errors(target, size, keys) for size in sizes}
     mine = found[own]
-    guess = relative_error(target.overall[exposed.values], exposed.frequency)
-    from_records = target.policy.margins is None
+    inside, outside = mine.inside.mean(axis=0), mine.outside.mean(axis=0)
+    margins = "the published margins"
+    if not target.publication(0).tables:
+        margins = "margins estimated from the records"
+    # Public values then say nothing, and the model is the whole table's shares.
+    shuffled = fitted_model(target.shuffled().publication(0, own), target.raw)
     return AttackResult(
         name="model",
         knew=KNEW,
@@ -133,77 +158,34 @@ def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> Att
             f"violating groups within ±ε, by the model alone ({own})",
         ),
         baseline=rate(mine.outside <= epsilon, "the same groups, held out of the table"),
-        control=_control(target, own),
+        control=exposed.within(
+            shuffled[target.violating(), exposed.values],
+            "the same with the sensitive column shuffled: what a guess from the whole table gives",
+        ),
         figures={
             "violating groups": exposed.batch.groups,
             "keys": keys,
             "held out at a time": f"1 in {PARTS} of all groups",
-            "fitted to": "margins estimated from the records"
-            if from_records
-            else "the published margins",
+            "fitted to": margins,
             "difference": _points(*mine.difference(epsilon)),
             "half of each group in the table": rate(mine.people, "violating groups, that half"),
             "the other half, held out": rate(mine.people_outside, "violating groups, that half"),
             "difference of the halves": _points(*mine.people_difference),
             "with the group's own records": rate(mine.combined <= epsilon, "violating groups"),
-            "a guess from the whole table": rate(guess <= epsilon, "violating groups within ±ε"),
+            "a guess from the whole table": exposed.within(
+                exposed.shares_of_whole, "violating groups within ±ε"
+            ),
         },
-        table=tuple(_row(size, errors, epsilon) for size, errors in found.items()),
-        worst=_worst(exposed, mine, worst),
+        table=tuple({"sample size": size, **one.row(epsilon)} for size, one in found.items()),
+        worst=exposed.first(
+            inside - outside, worst, {"error in the table": inside, "error held out": outside}
+        ),
         verdict=_verdict(mine, own, epsilon),
     )
 
 
 def _points(difference: float, error: float) -> str:
     return f"{100 * difference:.1f} points ± {100 * error:.1f}"
-
-
-def _row(size: str, errors: ModelErrors, epsilon: float) -> Row:
-    difference, error = errors.difference(epsilon)
-    return {
-        "sample size": size,
-        "unbiased": None if errors.unbiased is None else float((errors.unbiased <= epsilon).mean()),
-        "in the table": float((errors.inside <= epsilon).mean()),
-        "held out": float((errors.outside <= epsilon).mean()),
-        "difference": difference,
-        "its error": error,
-        "half in": float(errors.people.mean()),
-        "half out": float(errors.people_outside.mean()),
-        "difference of halves": errors.people_difference[0],
-        "error of that": errors.people_difference[1],
-        "with own records": float((errors.combined <= epsilon).mean()),
-        "rms error in the table": root_mean_square(errors.inside),
-        "rms error held out": root_mean_square(errors.outside),
-        "rms error with own records": root_mean_square(errors.combined),
-        "guess right": float(errors.right.mean()),
-        "guess right held out": float(errors.right_outside.mean()),
-    }
-
-
-def _control(target: AttackedTable, size: str) -> Rate:
-    """A shuffled column: public values say nothing, and the model is the whole table's shares."""
-    groups = target.violating()
-    shares = fitted_model(target.shuffled().publication(0, size), target.raw)
-    found = shares[groups, target.values[groups]]
-    return rate(
-        relative_error(found, target.frequency[groups]) <= target.policy.epsilon,
-        "the same with the sensitive column shuffled: what a guess from the whole table gives",
-    )
-
-
-def _worst(exposed: AttackedTable, errors: ModelErrors, how_many: int) -> tuple[Row, ...]:
-    """The groups that being in the table gives away most, by the mean errors over the keys."""
-    inside, outside = errors.inside.mean(axis=0), errors.outside.mean(axis=0)
-    return tuple(
-        {
-            "group": exposed.describe(int(g)),
-            "size": int(exposed.batch.sizes[g]),
-            "largest f": float(exposed.frequency[g]),
-            "error in the table": float(inside[g]),
-            "error held out": float(outside[g]),
-        }
-        for g in np.argsort(inside - outside, kind="stable")[:how_many]
-    )
 
 
 def _verdict(errors: ModelErrors, own: str, epsilon: float) -> str:
@@ -219,29 +201,17 @@ def _verdict(errors: ModelErrors, own: str, epsilon: float) -> str:
     )
 
 
-def guess_from_release(published: Publication, *, show: int = 20) -> AttackResult:
-    """The model's guesses from a release alone; nothing here says whether they are right."""
-    cube: Cube = published.cube
-    shares = fitted_model(published, cube)
-    combined = with_model(cube, shares, retention=published.policy.retention)
-    order: Ints = np.argsort(-cube.trials, kind="stable")[:show]
-    guess = shares[order].argmax(axis=1)
-    values = cube.group_table().take(order).to_pylist()
-    table = tuple(
-        {
-            "group": {name: json_value(value) for name, value in public.items()},
-            "records": int(cube.records[g]),
-            "trials": float(cube.trials[g]),
-            "guess": json_value(cube.schema.domain[int(guess[i])]),
-            "model": float(shares[g, guess[i]]),
-            "with own records": float(combined[g, guess[i]]),
-        }
-        for i, (g, public) in enumerate(zip(order, values, strict=True))
-    )
-    return AttackResult(
-        name="model",
-        knew=KNEW,
-        table=table,
-        figures={"groups": cube.groups},
-        verdict=GUESSES_ONLY,
-    )
+def guess_from_release(release: ReleaseFolder, *, show: int = 20) -> AttackResult:
+    """The value of each group that the model finds the most frequent."""
+    return guess_groups("model", publication_of(release), guess, show)
+
+
+def guess(published: Publication, groups: Ints) -> tuple[Ints, Columns]:
+    """The most frequent value by the model, and its share with and without own records."""
+    shares = fitted_model(published, published.cube)
+    combined = with_model(published.cube, shares, retention=published.policy.retention)
+    guessed = shares[groups].argmax(axis=1)
+    return guessed, {
+        "model": shares[groups, guessed],
+        "with own records": combined[groups, guessed],
+    }

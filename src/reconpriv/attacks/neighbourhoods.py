@@ -13,8 +13,8 @@ from itertools import combinations
 
 import numpy as np
 
-from reconpriv.core.cube import Cube
-from reconpriv.schema import Kind, Schema
+from reconpriv.cells.cube import Cube
+from reconpriv.columns.schema import Kind, Schema
 from reconpriv.theory.arrays import Floats, Ints
 
 REACHES = (1, 2, 5, 10, 20)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from reconpriv.errors import InputError
-from reconpriv.extras import install_hint
+from reconpriv.extras import needs
 from reconpriv.theory.arrays import Floats
 
 
 def require_opendp() -> None:
     """Refuse, and say how to install it, if the package opendp is missing."""
-    try:
+    with needs("attacks", "Noisy answers need the package opendp."):
         import opendp.measurements  # noqa: F401, PLC0415 - an extra
-    except ImportError:
-        raise InputError(
-            "Noisy answers need the package opendp.",
-            hint=install_hint("attacks"),
-        ) from None
 
 
 def noisy_answers(count: float, privacy: float, draws: int) -> Floats:

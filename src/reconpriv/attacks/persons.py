@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.attacks.attacked_table import AttackedTable, attack_key, count_of, uniforms
+from reconpriv.attacks.attacked_table import AttackedTable, first_cells, guessed_right, uniforms
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.cube import Cube, collect
+from reconpriv.cells.cell_batch import CellBatch, Encoded
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.columns.schema import Column, Kind
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import Control, Remedy
-from reconpriv.policy import Policy
-from reconpriv.schema import Column, Kind
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.policy.policy import Policy
+from reconpriv.theory.arrays import Flags, Ints
 from reconpriv.theory.perturbation import local_privacy_level
 from reconpriv.theory.votes import vote_success
 
@@ -47,9 +47,9 @@ class PeoplesRows:
     unknown: int = 0
 
     @classmethod
-    def of(cls, table: Table, policy: Policy, progress: Progress | None = None) -> PeoplesRows:
+    def of(cls, table: Table, policy: Policy, heard: Progress = no_progress) -> PeoplesRows:
         """The rows of each person; every row is one person's if one was kept of each."""
-        checks, heard = table.checks, progress or no_progress
+        checks = table.checks
         if table.schema.person is None:
             raise InputError(
                 "The attack 'persons' must know who a row is about.",
@@ -59,7 +59,7 @@ class PeoplesRows:
         if checks.one_row_each:
             schema = replace(table.schema, public=(Column(table.schema.person.name, Kind.INTEGER),))
             batch = _one_each(collect(table.batches(progress=heard), table.schema))
-            return cls(AttackedTable(schema, table.settled(plain), batch, progress=heard))
+            return cls(AttackedTable(schema, table.fitted(plain), batch, progress=heard))
         schema = checks.by_person
         batches = checks.engine.batches(schema, drop_missing=checks.drop_missing, progress=heard)
         cube = collect(batches, schema)
@@ -69,7 +69,7 @@ class PeoplesRows:
             raise InputError(
                 f"Column {table.schema.person.name!r} is empty: nobody can tell whose a row is."
             )
-        target = AttackedTable(schema, table.settled(plain), batch, progress=heard)
+        target = AttackedTable(schema, table.fitted(plain), batch, progress=heard)
         if known.all():
             return cls(target)
         unknown = int(batch.sizes[~known].sum())
@@ -84,8 +84,11 @@ def _one_each(cube: Cube) -> CellBatch:
     return CellBatch((person,), numbers, value, np.ones_like(numbers))
 
 
-def attack_persons(people: PeoplesRows, *, keys: int = 1) -> AttackResult:
+def attack_persons(
+    table: Table, policy: Policy, *, keys: int = 1, progress: Progress = no_progress
+) -> AttackResult:
     """Guess each person's most frequent value from one published row, and from all of them."""
+    people = PeoplesRows.of(table, policy, progress)
     target = people.target
     sizes = target.batch.sizes
     several = sizes > 1
@@ -107,7 +110,8 @@ def attack_persons(people: PeoplesRows, *, keys: int = 1) -> AttackResult:
         knew=KNEW,
         success=success,
         baseline=rate(
-            _right(target, common)[exposed], f"{who} with the most frequent value of the table"
+            guessed_right(target, common)[exposed],
+            f"{who} with the most frequent value of the table",
         ),
         control=rate(control, "the vote over rows that were dealt to people by lot"),
         figures={
@@ -127,9 +131,9 @@ def _guessed(target: AttackedTable, published: AttackedTable, keys: int) -> tupl
     """Who is guessed right from one row and from the vote, a line per key."""
     one, vote = [], []
     for number in target.steps("key", range(keys)):
-        cube = published.publish_as(published.policy, attack_key(number))
-        one.append(_right(target, best_guess(_one_row(cube, number), target)))
-        vote.append(_right(target, best_guess(cube, target)))
+        cube = published.publish(number)
+        one.append(guessed_right(target, best_guess(_one_row(cube, number), target)))
+        vote.append(guessed_right(target, best_guess(cube, target)))
     return np.array(one), np.array(vote)
 
 
@@ -145,14 +149,14 @@ def best_guess(published: Cube, target: AttackedTable) -> Ints:
     common = int(prior.argmax())
     each = local_privacy_level(target.policy.retention, m)
     score = prior[published.value] + each * published.count
-    first = _first_of_each(published, -score)
+    first = first_cells(published, -score)
     return np.where(score[first] >= prior[common], published.value[first], common)
 
 
 def _one_row(published: Cube, number: int) -> Cube:
     """One published row of each person, each equally likely: the first of a race."""
     u = uniforms(published.count.size, f"one row {number}")
-    chosen = _first_of_each(published, -np.log1p(-u) / published.count)
+    chosen = first_cells(published, -np.log1p(-u) / published.count)
     ones = np.ones(published.groups, dtype=np.int64)
     return replace(
         published,
@@ -164,31 +168,22 @@ def _one_row(published: Cube, number: int) -> Cube:
     )
 
 
-def _first_of_each(cube: Cube, place: Floats) -> Ints:
-    """The cell of each group whose place is the smallest."""
-    order = np.lexsort((place, cube.group))
-    return order[np.searchsorted(cube.group[order], np.arange(cube.groups))]
-
-
-def _right(target: AttackedTable, guess: Ints) -> Flags:
-    """Where no other value is more frequent among a person's true rows than the guess."""
-    return np.asarray(count_of(target.raw, guess) == target.batch.largest_counts)
-
-
 def _by_rows(target: AttackedTable, one: Flags, vote: Flags) -> tuple[Row, ...]:
     """The figures by number of rows, the people best guessed first."""
     kind = np.minimum(target.batch.sizes, MANY_ROWS + 1)
     constant = target.batch.cells_per_group == 1
     p, m = target.policy.retention, target.schema.domain_size
-    rows = [
-        {
-            "rows": int(n) if n <= MANY_ROWS else f"over {MANY_ROWS}",
-            "people": int((kind == n).sum()),
-            "same value in all": float(constant[kind == n].mean()),
-            "one row": float(one[:, kind == n].mean()),
-            "vote": float(vote[:, kind == n].mean()),
-            "predicted for the same value": vote_success(int(n), p, m) if n <= MANY_ROWS else None,
-        }
-        for n in np.unique(kind)
-    ]
+    rows = []
+    for n in np.unique(kind).tolist():
+        some, few = kind == n, n <= MANY_ROWS
+        rows.append(
+            {
+                "rows": n if few else f"over {MANY_ROWS}",
+                "people": np.count_nonzero(some),
+                "same value in all": constant[some].mean(),
+                "one row": one[:, some].mean(),
+                "vote": vote[:, some].mean(),
+                "predicted for the same value": vote_success(n, p, m) if few else None,
+            }
+        )
     return tuple(sorted(rows, key=lambda row: -row["vote"]))

@@ -10,16 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, Publication, largest_values
+from reconpriv.attacks.attacked_table import (
+    AttackedTable,
+    Publication,
+    largest_values,
+    possible_sizes,
+)
 from reconpriv.attacks.fitted_model import model_of_margins
-from reconpriv.attacks.micro import GUESSES_ONLY, KNEW, possible_sizes, predicted_share
-from reconpriv.attacks.pooling import Pooled, pool
-from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import Rate, rate, relative_error, root_mean_square
-from reconpriv.schema import json_value
+from reconpriv.attacks.from_release import Columns, guess_groups, publication_of
+from reconpriv.attacks.micro import predicted_share
+from reconpriv.attacks.pooling import PooledGroups, pool
+from reconpriv.attacks.result import KNEW, AttackResult, Row
+from reconpriv.attacks.statistics import rate, relative_error, root_mean_square
+from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
-MARGINS = "used: a model of them is tried like a kind of neighbours"
+MARGINS = {"margins": "used: a model of them is tried like a kind of neighbours"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def pooled_errors(
     )
 
 
-def pool_all(published: Publication, groups: Ints) -> Pooled:
+def pool_all(published: Publication, groups: Ints) -> PooledGroups:
     """Some groups of a publication, from their neighbours, and from its margins if it has any."""
     model = model_of_margins(published)
     return pool(published.cube, groups, retention=published.policy.retention, model=model)
@@ -68,15 +74,14 @@ def pool_all(published: Publication, groups: Ints) -> Pooled:
 
 def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
     """Estimate every violating group from its neighbours and itself, for each sample size."""
-    exposed = target.only(target.violating())
-    own, epsilon = target.policy.sample_size, target.policy.epsilon
+    exposed, own, epsilon = target.exposed, target.policy.sample_size, target.policy.epsilon
     sizes = target.steps("sample size", possible_sizes(target.policy))
     found = {size: measure(target, size, keys) for size in sizes}
-    table, mine = tuple(row for row, _ in found.values()), found[own][1]
-    alone = "from their own records"
-    if target.policy.protect is not None:
-        alone = "from their protection groups"
-    told = {} if target.policy.margins is None else {"margins": MARGINS}
+    mine = found[own][1]
+    of_promise = target.by_promise() is not target
+    alone = f"from their {'protection groups' if of_promise else 'own records'}"
+    control = pooled_errors(target, [target.shuffled().publication(0, own)])
+    pooled = mine.pooled.mean(axis=0)
     return AttackResult(
         name="pool",
         knew=KNEW,
@@ -84,17 +89,34 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
             mine.pooled <= epsilon, f"violating groups within ±ε, neighbours included ({own})"
         ),
         baseline=rate(mine.alone <= epsilon, f"the same {alone} alone ({own})"),
-        control=_control(target, own),
+        control=rate(
+            control.pooled <= epsilon,
+            "the same with the sensitive column shuffled: what a guess from the whole table gives",
+        ),
         figures={
             "violating groups": exposed.batch.groups,
             "keys": keys,
-            "a guess from the whole table": _whole_table(exposed, target.overall),
+            "a guess from the whole table": exposed.within(
+                exposed.shares_of_whole, "violating groups within ±ε"
+            ),
             "mostly pooled with": _most_used(mine),
-            **told,
+            **(MARGINS if target.publication(0).tables else {}),
         },
-        table=table,
-        worst=_worst(exposed, mine, worst),
-        verdict=_verdict(mine, own, epsilon, alone),
+        table=tuple(row for row, _ in found.values()),
+        worst=exposed.first(
+            pooled,
+            worst,
+            {
+                "error alone": mine.alone.mean(axis=0),
+                "error pooled": pooled,
+                "pooled with": mine.words[0],
+            },
+        ),
+        verdict=f"With sample size {own!r}, f is estimated within ±{epsilon:.0%} in"
+        f" {np.mean(mine.alone <= epsilon):.1%} of the violating groups {alone} and in"
+        f" {np.mean(mine.pooled <= epsilon):.1%} together with neighbouring groups; the root mean"
+        f" square error is {root_mean_square(mine.alone):.0%} and"
+        f" {root_mean_square(mine.pooled):.0%}.",
     )
 
 
@@ -104,17 +126,11 @@ def measure(target: AttackedTable, size: str, keys: int) -> tuple[Row, PooledErr
     ``exact tails`` is what the policy allows the groups that it makes a promise about.
     """
     errors = pooled_errors(target, [target.publication(i, size) for i in range(keys)])
-    return _row(target, size, errors), errors
-
-
-def _row(target: AttackedTable, size: str, errors: PooledErrors) -> Row:
     epsilon, promised = target.policy.epsilon, target.by_promise()
-    allowed = promised.violating()
-    return {
+    allowed = promised.violating().size
+    row = {
         "sample size": size,
-        "exact tails": float(predicted_share(promised.only(allowed), size).mean())
-        if allowed.size
-        else None,
+        "exact tails": float(predicted_share(promised.exposed, size).mean()) if allowed else None,
         "alone": float((errors.alone <= epsilon).mean()),
         "pooled": float((errors.pooled <= epsilon).mean()),
         "rms error alone": root_mean_square(errors.alone),
@@ -123,23 +139,7 @@ def _row(target: AttackedTable, size: str, errors: PooledErrors) -> Row:
         "guess right alone": float(errors.right_alone.mean()),
         "guess right pooled": float(errors.right_pooled.mean()),
     }
-
-
-def _control(target: AttackedTable, size: str) -> Rate:
-    """A shuffled column: neighbours say what the whole table says, and nothing about the groups."""
-    groups = target.violating()
-    shuffled = target.shuffled().publication(0, size)
-    error = pooled_errors(target, [shuffled], groups).pooled
-    return rate(
-        error <= target.policy.epsilon,
-        "the same with the sensitive column shuffled: what a guess from the whole table gives",
-    )
-
-
-def _whole_table(exposed: AttackedTable, overall: Floats) -> Rate:
-    """How often the share of a value in the whole table is within ±ε of that in the group."""
-    error = relative_error(overall[exposed.values], exposed.frequency)
-    return rate(error <= exposed.policy.epsilon, "violating groups within ±ε")
+    return row, errors
 
 
 def _most_used(errors: PooledErrors) -> str:
@@ -148,57 +148,19 @@ def _most_used(errors: PooledErrors) -> str:
     return "; ".join(f"{used[i]} ({times[i] / times.sum():.0%})" for i in order)
 
 
-def _worst(exposed: AttackedTable, errors: PooledErrors, how_many: int) -> tuple[Row, ...]:
-    """The groups estimated best, on average over the keys."""
-    mean = errors.pooled.mean(axis=0)
-    return tuple(
-        {
-            "group": exposed.describe(int(g)),
-            "size": int(exposed.batch.sizes[g]),
-            "largest f": float(exposed.frequency[g]),
-            "error alone": float(errors.alone[:, g].mean()),
-            "error pooled": float(mean[g]),
-            "pooled with": errors.words[0][g],
-        }
-        for g in np.argsort(mean, kind="stable")[:how_many]
-    )
+def guess_from_release(release: ReleaseFolder, *, show: int = 20) -> AttackResult:
+    """The value of each group that is estimated to be the most frequent with its neighbours."""
+    published = publication_of(release)
+    return guess_groups("pool", published, guess, show, MARGINS if published.tables else None)
 
 
-def _verdict(errors: PooledErrors, own: str, epsilon: float, alone: str) -> str:
-    one, pooled = (float((e <= epsilon).mean()) for e in (errors.alone, errors.pooled))
-    return (
-        f"With sample size {own!r}, f is estimated within ±{epsilon:.0%} in {one:.1%} of the"
-        f" violating groups {alone} and in {pooled:.1%} together with neighbouring"
-        f" groups; the root mean square error is {root_mean_square(errors.alone):.0%} and"
-        f" {root_mean_square(errors.pooled):.0%}."
-    )
-
-
-def guess_from_release(published: Publication, *, show: int = 20) -> AttackResult:
-    """The adversary's guesses from a release alone; nothing here says whether they are right."""
-    cube = published.cube
-    order = np.argsort(-cube.trials, kind="stable")[:show]
-    found = pool_all(published, order)
-    guess = found.estimate.argmax(axis=1)
-    words = found.words(guess)
-    values = cube.group_table().take(order).to_pylist()
-    table = tuple(
-        {
-            "group": {name: json_value(value) for name, value in public.items()},
-            "records": int(cube.records[g]),
-            "trials": float(cube.trials[g]),
-            "guess": json_value(cube.schema.domain[int(guess[i])]),
-            "F' alone": float(found.alone[i, guess[i]]),
-            "pooled": float(found.estimate[i, guess[i]]),
-            "give or take": float(np.sqrt(found.error[i, guess[i]])),
-            "pooled with": words[i],
-        }
-        for i, (g, public) in enumerate(zip(order, values, strict=True))
-    )
-    return AttackResult(
-        name="pool",
-        knew=KNEW,
-        table=table,
-        figures={"groups": cube.groups, **({"margins": MARGINS} if published.tables else {})},
-        verdict=GUESSES_ONLY,
-    )
+def guess(published: Publication, groups: Ints) -> tuple[Ints, Columns]:
+    """The value with the largest pooled estimate, and what it was pooled with."""
+    found, every = pool_all(published, groups), np.arange(groups.size)
+    guessed = found.estimate.argmax(axis=1)
+    return guessed, {
+        "F' alone": found.alone[every, guessed],
+        "pooled": found.estimate[every, guessed],
+        "give or take": np.sqrt(found.error[every, guessed]),
+        "pooled with": found.words(guessed),
+    }

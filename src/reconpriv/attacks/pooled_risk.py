@@ -9,9 +9,9 @@ import numpy as np
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.pool import pool_all
 from reconpriv.attacks.statistics import relative_error
-from reconpriv.core.cube import Cube
-from reconpriv.core.exposure import largest_exposed, most_exposed
-from reconpriv.policy import Policy
+from reconpriv.cells.cube import Cube
+from reconpriv.policy.exposure import largest_exposed, most_exposed
+from reconpriv.policy.policy import Policy
 from reconpriv.tuning.risk import yardstick
 
 # Groups times sensitive values that take a few seconds.

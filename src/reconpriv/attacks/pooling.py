@@ -22,12 +22,11 @@ import numpy as np
 
 from reconpriv.attacks.attacked_table import dense
 from reconpriv.attacks.neighbourhoods import NeighbourKind, Neighbours, pairs_of, single_kinds
-from reconpriv.core.cube import Cube
-from reconpriv.core.protected_cube import ProtectedCube
-from reconpriv.schema import Schema
+from reconpriv.cells.cube import Cube
+from reconpriv.columns.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.design import FrequencyVariance, frequency_variance
-from reconpriv.theory.reconstruction import reconstruct_frequency
+from reconpriv.theory.estimation.design import FrequencyVariance, frequency_variance
+from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 
 ALONE = "its own records alone"
 MODEL = "a model of the margins"
@@ -41,7 +40,7 @@ _CAUTION = 0.1
 
 
 @dataclass(frozen=True)
-class Pooled:
+class PooledGroups:
     """Some groups, estimated: a row per group, a column per sensitive value.
 
     ``alone`` is F' of the group's own records, ``estimate`` that of the best combination, and
@@ -57,7 +56,7 @@ class Pooled:
     chosen: Ints
     kinds: tuple[NeighbourKind, ...]
 
-    def lines(self, places: Ints) -> Pooled:
+    def lines(self, places: Ints) -> PooledGroups:
         """Some of the groups, in any order."""
         return replace(
             self,
@@ -74,23 +73,27 @@ class Pooled:
         return tuple(named.get(i) or self.kinds[i].words(self.schema) for i in chosen.tolist())
 
 
-def pool(cube: Cube, groups: Ints, *, retention: float, model: Floats | None = None) -> Pooled:
+def pool(
+    cube: Cube, groups: Ints, *, retention: float, model: Floats | None = None
+) -> PooledGroups:
     """Estimate some groups of a publication with the help of their neighbours.
 
-    ``model`` is what a model of the margins says about every group, if any are published.
+    ``model`` is what a model of the margins says about every protection group, if any are
+    published.
     Values dealt within a protection group say nothing about its parts, so these are all estimated
     like the protection group, whose neighbours are other protection groups.
     """
-    if isinstance(cube, ProtectedCube):
+    if cube.whole is not cube:
         inside, places = np.unique(cube.within[groups], return_inverse=True)
-        return pool(cube.whole, inside, retention=retention).lines(places.reshape(-1))
+        of_groups = pool(cube.whole, inside, retention=retention, model=model)
+        return of_groups.lines(places.reshape(-1))
     records = _Records.of(cube, retention)
     kinds = single_kinds(cube)
     if not kinds:  # without public columns there is one group, and no neighbour
         share = np.broadcast_to(records.overall, (groups.size, records.overall.size))
         alone = records.frequency[groups]
         chosen = np.full(alone.shape, _NONE)
-        return Pooled(cube.schema, alone, alone, records.variance(groups, share), chosen, ())
+        return PooledGroups(cube.schema, alone, alone, records.variance(groups, share), chosen, ())
     found = [records.measure(kind) for kind in kinds]
     best = np.argsort([one.typical_error for one in found], kind="stable")
     pairs = pairs_of(kinds[i] for i in best[:_BEST])
@@ -113,7 +116,9 @@ def pool(cube: Cube, groups: Ints, *, retention: float, model: Floats | None = N
     for i, (combined, expected) in candidates:
         better = expected < error
         estimate[better], error[better], chosen[better] = combined[better], expected[better], i
-    return Pooled(cube.schema, alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds))
+    return PooledGroups(
+        cube.schema, alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds)
+    )
 
 
 def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
@@ -121,7 +126,7 @@ def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
 
     A part of a protection group is as far from what the model says about it as the whole is.
     """
-    if isinstance(cube, ProtectedCube):
+    if cube.whole is not cube:
         mean = np.zeros((cube.whole.groups, shares.shape[1]))
         np.add.at(mean, cube.within, shares * cube.records[:, None])
         mean /= cube.whole.records[:, None]

@@ -10,11 +10,11 @@ import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.noisy_answers import noisy_answers
-from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import Rate, rate, relative_error, score
-from reconpriv.core.exposure import largest_exposed
+from reconpriv.attacks.result import AttackResult
+from reconpriv.attacks.statistics import rate, relative_error, score
 from reconpriv.errors import PolicyError
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.policy.exposure import largest_exposed
+from reconpriv.theory.arrays import Floats
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 KNEW = "every public value of a person, and the noisy answers to two counts, each λ-private"
@@ -37,41 +37,49 @@ def attack_ratio(
     exposed = np.flatnonzero(np.maximum(above, below) < delta)
     violated = np.flatnonzero(np.minimum(above, below) < delta)
     inside = 1.0 - above - below
-    figures = {
-        "λ": privacy,
-        "groups": target.batch.groups,
-        "groups violated as the paper says (a tail under δ)": violated.size,
-        "groups exposed (both tails under δ)": exposed.size,
-        "records in the latter": int(target.batch.sizes[exposed].sum()),
-        "draws for each shown group": draws,
-    }
     shown = exposed[np.argsort(-inside[exposed], kind="stable")][: max(worst, 1)]
-    errors = np.empty((shown.size, draws))
-    for i, group in enumerate(shown):
-        errors[i] = _simulated(target, int(group), privacy, draws)
-    rows = tuple(
-        {
-            "f": f,
-            "smallest |g|·f violated": _or_none_at_all(
-                smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)
-            ),
-            "smallest |g|·f exposed": smallest_told_count(f, privacy, epsilon, delta),
-        }
-        for f in _FREQUENCIES
-    )  # fmt: skip
-    success, control = _rates(target, errors, privacy, draws)
-    figures["z of simulation against closed form"] = score(
-        (errors <= epsilon).ravel().astype(np.float64), np.repeat(inside[shown], draws)
-    )
+    errors = np.array([_simulated(target, group, privacy, draws) for group in shown.tolist()])
+    errors = errors.reshape(shown.size, draws)
+    smallest = int(np.argmin(target.batch.sizes))
+    everywhere = relative_error(target.shares_of_whole, target.frequency)[exposed]
     return AttackResult(
         name="ratio",
         knew=KNEW,
-        success=success,
-        baseline=_baseline(target, exposed),
-        control=control,
-        figures=figures,
-        table=rows,
-        worst=_worst(target, shown, (above, below), errors),
+        success=rate(errors <= epsilon, "noisy ratios within ε, most exposed groups"),
+        baseline=rate(everywhere <= epsilon, "exposed groups whose f the whole table predicts"),
+        control=rate(
+            _simulated(target, smallest, privacy, draws) <= epsilon,
+            "the same in the smallest group, which the noise must hide",
+        ),
+        figures={
+            "λ": privacy,
+            "groups": target.batch.groups,
+            "groups violated as the paper says (a tail under δ)": violated.size,
+            "groups exposed (both tails under δ)": exposed.size,
+            "records in the latter": target.batch.sizes[exposed].sum(),
+            "draws for each shown group": draws,
+            "z of simulation against closed form": score(
+                (errors <= epsilon).ravel().astype(np.float64), np.repeat(inside[shown], draws)
+            ),
+        },
+        table=tuple(
+            {
+                "f": f,
+                "smallest |g|·f violated": _or_none_at_all(
+                    smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)
+                ),
+                "smallest |g|·f exposed": smallest_told_count(f, privacy, epsilon, delta),
+            }
+            for f in _FREQUENCIES
+        ),
+        worst=target.rows(
+            shown,
+            {
+                "above ε": above[shown],
+                "below -ε": below[shown],
+                "simulated outside ±ε": (errors > epsilon).mean(axis=1),
+            },
+        ),
         verdict=f"With λ = {privacy:g} the ratio of two noisy counts violates"
         f" (ε, δ)-reconstruction-privacy in {violated.size:,} of {target.batch.groups:,} groups as"
         f" the paper defines it; in {exposed.size:,} of them both tails are under δ.",
@@ -118,36 +126,3 @@ def _simulated(target: AttackedTable, group: int, privacy: float, draws: int) ->
     size, f = int(target.batch.sizes[group]), float(target.frequency[group])
     ratios = noisy_answers(size * f, privacy, draws) / noisy_answers(size, privacy, draws)
     return relative_error(ratios, np.full(draws, f))
-
-
-def _rates(target: AttackedTable, errors: Floats, privacy: float, draws: int) -> tuple[Rate, Rate]:
-    """Draws within ε in the groups shown; and the control, a group of one record."""
-    epsilon = target.policy.epsilon
-    success = rate(errors.ravel() <= epsilon, "noisy ratios within ε, most exposed groups")
-    smallest = int(np.argmin(target.batch.sizes))
-    elsewhere = _simulated(target, smallest, privacy, draws)
-    what = "the same in the smallest group, which the noise must hide"
-    return success, rate(elsewhere <= epsilon, what)
-
-
-def _baseline(target: AttackedTable, exposed: Ints) -> Rate:
-    """What the whole table reveals about the same value."""
-    top = target.values[exposed]
-    error = relative_error(target.overall[top], target.frequency[exposed])
-    return rate(error <= target.policy.epsilon, "exposed groups whose f the whole table predicts")
-
-
-def _worst(
-    target: AttackedTable, shown: Ints, tails: tuple[Floats, Floats], errors: Floats
-) -> tuple[Row, ...]:
-    return tuple(
-        {
-            "group": target.describe(int(g)),
-            "size": int(target.batch.sizes[g]),
-            "largest f": float(target.frequency[g]),
-            "above ε": float(tails[0][g]),
-            "below -ε": float(tails[1][g]),
-            "simulated outside ±ε": float((error > target.policy.epsilon).mean()),
-        }
-        for g, error in zip(shown, errors, strict=True)
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,26 +10,27 @@ import numpy as np
 from reconpriv.attacks.attacked_table import (
     AttackedTable,
     attack_key,
-    count_of,
+    dense,
+    frequency_in,
     uniforms,
 )
 from reconpriv.attacks.best_estimate import best_estimates
-from reconpriv.attacks.result import AttackResult, Row
+from reconpriv.attacks.result import AttackResult, as_rows
 from reconpriv.attacks.statistics import (
-    Interval,
+    ConfidenceInterval,
     bootstrap,
     correlation,
     log_slope,
     rate,
     relative_error,
+    root_mean_square,
 )
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.cube import Cube
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cube
 from reconpriv.errors import PolicyError
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.concentrated import epsilon_of
+from reconpriv.theory.margins.concentrated import epsilon_of
 from reconpriv.theory.perturbation import keep_probability
-from reconpriv.theory.reconstruction import reconstruct_frequency
 
 _RESAMPLES = 200
 _KEYS = 32
@@ -41,75 +42,54 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
     """Publish repeatedly with fresh keys and with one key; insert a record between releases."""
     if releases < 4:
         raise PolicyError(f"Averaging needs at least 4 releases; got {releases}.")
-    exposed = target.only(target.violating())
-    alone, fresh = (np.array(side) for side in zip(*_fresh(target, exposed, releases), strict=True))
-    again = np.array([next(_fresh(target, exposed, 1))[1] for _ in range(3)])
-    truth, epsilon = exposed.frequency, target.policy.epsilon
-    averaged = relative_error(fresh.mean(axis=0), truth)
-    one = relative_error(fresh[0], truth)
-    same = relative_error(again.mean(axis=0), truth)
+    exposed = target.exposed
+    alone, fresh = _estimates(target, target.steps("release", range(releases)))
+    again = _estimates(target, (0, 0, 0))[1]
+    truth, near = exposed.frequency, target.policy.epsilon / 2
     # Half of ε: closer than one release gets in most groups.
-    near = epsilon / 2
-    counts = _powers(releases)
-    slope = error_slope(fresh, truth)
-    other_p = independence(exposed)
+    averaged = relative_error(fresh.mean(axis=0), truth)
+    success = rate(averaged <= near, f"violating groups within ε/2, {releases} fresh keys")
+    one = exposed.within(fresh[0], "violating groups within ε/2, one release", near)
     kept, expected = inserted_records(target)
-    table: tuple[Row, ...] = tuple(
-        {"releases": k, "root mean square error": _error(fresh, truth, k)} for k in counts
-    )
+    counts = _powers(releases)
+    columns: dict[str, Sequence[float]] = {
+        "releases": counts,
+        "root mean square error": [_error(fresh, truth, k) for k in counts],
+    }
     margins = target.policy.wanted_margins
-    if margins is not None:
-        for row in table:
-            k = row["releases"]
-            row["records alone"] = _error(alone, truth, k)
-            row["ε of the margins"] = epsilon_of(k * margins.rho, margins.delta)
-    top = exposed.values
+    if margins:
+        columns["records alone"] = [_error(alone, truth, k) for k in counts]
+        spent = [epsilon_of(k * margins.rho, margins.delta) for k in counts]
+        columns["ε of the margins"] = spent
     return AttackResult(
         name="repeat",
-        knew=KNEW if margins is None else KNEW_MORE,
-        success=rate(averaged <= near, f"violating groups within ε/2, {releases} fresh keys"),
-        baseline=rate(
-            relative_error(target.overall[top], truth) <= near, "the same from the whole table"
+        knew=KNEW_MORE if margins else KNEW,
+        success=success,
+        baseline=exposed.within(exposed.shares_of_whole, "the same from the whole table", near),
+        control=exposed.within(
+            again.mean(axis=0), "the same with one key, however often it is published", near
         ),
-        control=rate(same <= near, "the same with one key, however often it is published"),
         figures={
-            "one release": rate(one <= near, "violating groups within ε/2, one release"),
-            "slope of ln error over ln k": slope,
+            "one release": one,
+            "slope of ln error over ln k": error_slope(fresh, truth),
             "releases with one key differ": bool((again != again[0]).any()),
-            "correlation of errors, one key and another p": other_p,
+            "correlation of errors, one key and another p": independence(exposed),
             "inserted record: kept value shows": kept,
             "inserted record: r": expected,
         },
-        table=table,
-        worst=_worst(exposed, averaged, worst),
+        table=as_rows(columns),
+        worst=exposed.first(averaged, worst, {"error of the average": averaged}),
         verdict=f"From {releases} releases with fresh keys, f is estimated within ±{near:.0%} in"
-        f" {np.mean(averaged <= near):.1%} of the violating groups, from one release in"
-        f" {np.mean(one <= near):.1%}; with one key, all releases are the same.",
+        f" {success.share:.1%} of the violating groups, from one release in {one.share:.1%}; with"
+        " one key, all releases are the same.",
     )
 
 
-def _fresh(
-    target: AttackedTable, exposed: AttackedTable, releases: int
-) -> Iterator[tuple[Floats, Floats]]:
-    """F' of each exposed group in each release: from records alone, and with margins."""
-    groups, top = target.violating(), exposed.values
-    for number in target.steps("release", range(releases)):
-        if target.policy.margins is None:
-            found = estimates(exposed, exposed.publish(number))
-            yield found, found
-        else:
-            best = best_estimates(target, target.publication(number), groups, top)
-            yield best.alone, best.combined
-
-
-def estimates(target: AttackedTable, published: Cube) -> Floats:
-    """F' of each group's truly most frequent value."""
-    return reconstruct_frequency(
-        count_of(published, target.values),
-        published.records,
-        retention=target.policy.retention,
-        domain_size=target.schema.domain_size,
-    )
+def _estimates(target: AttackedTable, numbers: Iterable[int]) -> tuple[Floats, Floats]:
+    """F' of each violating group in some releases: from records alone, and with margins."""
+    groups, top = target.violating(), target.exposed.values
+    found = [best_estimates(target, target.publication(i), groups, top) for i in numbers]
+    return np.array([one.alone for one in found]), np.array([one.combined for one in found])
 
 
 def _powers(releases: int) -> list[int]:
@@ -119,10 +99,10 @@ def _powers(releases: int) -> list[int]:
 def _error(fresh: Floats, truth: Floats, k: int) -> float:
     """The root mean square relative error of averages over k releases, all disjoint sets."""
     blocks = fresh[: len(fresh) // k * k].reshape(-1, k, truth.size).mean(axis=1)
-    return float(np.sqrt(np.mean(((blocks - truth) / truth) ** 2)))
+    return root_mean_square((blocks - truth) / truth)
 
 
-def error_slope(fresh: Floats, truth: Floats) -> Interval:
+def error_slope(fresh: Floats, truth: Floats) -> ConfidenceInterval:
     """The slope of ln error over ln k, bootstrapped over groups; -1/2 in theory."""
     k = np.array(_powers(len(fresh)), dtype=np.float64)
     rows = np.vstack([fresh, truth]).T
@@ -135,7 +115,7 @@ def error_slope(fresh: Floats, truth: Floats) -> Interval:
     return bootstrap(rows, slope, draws)
 
 
-def independence(target: AttackedTable) -> Interval:
+def independence(target: AttackedTable) -> ConfidenceInterval:
     """Errors of two releases with one key and two retentions: independent, so uncorrelated.
 
     Words are bound to p, the sensitive column and the domain; shared words would reveal data.
@@ -145,14 +125,16 @@ def independence(target: AttackedTable) -> Interval:
     for number in target.steps("key", range(_KEYS)):
         for side, retention in enumerate((p, p * 0.8)):
             policy = replace(target.policy, retention=retention, sample_size="none", margins=None)
-            other = replace(target, policy=policy)
-            found = estimates(other, target.publish_as(policy, attack_key(number)))
+            published = target.publication_as(policy, attack_key(number)).cube
+            found = frequency_in(published, target.values, retention)
             # Errors fall with the square root of a group's size; scaled, all groups count alike.
             errors[side].append((found - target.frequency) * np.sqrt(target.batch.sizes))
     return correlation(np.concatenate(errors[0]), np.concatenate(errors[1]))
 
 
-def inserted_records(target: AttackedTable, *, tries: int = 200) -> tuple[Interval, float]:
+def inserted_records(
+    target: AttackedTable, *, tries: int = 200
+) -> tuple[ConfidenceInterval, float]:
     """Insert a record into groups that are not sampled; the difference is one randomised value.
 
     Returns how often it shows the true value, with an interval, and r of Eq. 1.
@@ -168,7 +150,7 @@ def inserted_records(target: AttackedTable, *, tries: int = 200) -> tuple[Interv
         shown.append(published_difference(before, after)[1] == first_values(some.batch))
     found = rate(np.concatenate(shown), "inserted values shown as they are")
     r = keep_probability(target.policy.retention, target.schema.domain_size)
-    return Interval(found.share, found.low, found.high), r
+    return ConfidenceInterval(found.share, found.low, found.high), r
 
 
 def with_one_more(batch: CellBatch) -> CellBatch:
@@ -185,21 +167,5 @@ def first_values(batch: CellBatch) -> Ints:
 
 def published_difference(before: Cube, after: Cube) -> tuple[Ints, Ints]:
     """How many published records changed in each group, and the value that was added."""
-    m = before.schema.domain_size
-    change = np.zeros(before.groups * m, dtype=np.int64)
-    np.add.at(change, after.group * m + after.value, after.count)
-    np.add.at(change, before.group * m + before.value, -before.count)
-    by_group = change.reshape(before.groups, m)
-    return np.abs(by_group).sum(axis=1), by_group.argmax(axis=1)
-
-
-def _worst(exposed: AttackedTable, averaged: Floats, how_many: int) -> tuple[Row, ...]:
-    return tuple(
-        {
-            "group": exposed.describe(int(g)),
-            "size": int(exposed.batch.sizes[g]),
-            "largest f": float(exposed.frequency[g]),
-            "error of the average": float(averaged[g]),
-        }
-        for g in np.argsort(averaged, kind="stable")[:how_many]
-    )
+    change = dense(after) - dense(before)
+    return np.abs(change).sum(axis=1), change.argmax(axis=1)

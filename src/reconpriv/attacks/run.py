@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,9 @@ from reconpriv.messages.arguments import checked
 from reconpriv.registry import Registry
 
 if TYPE_CHECKING:
-    from reconpriv.attacks.attacked_table import Publication
     from reconpriv.attacks.result import AttackResult
     from reconpriv.engines.base import Progress
-    from reconpriv.policy import Policy
+    from reconpriv.policy.policy import Policy
     from reconpriv.release.folder import ReleaseFolder
     from reconpriv.table import Table
 
@@ -77,244 +77,68 @@ class Attack:
     uses: tuple[str, ...] = ()
 
 
-def _micro(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.micro import attack_micro
+# What an attack is made on.
+PROMISED = "the groups that the policy makes a promise about"
+GROUPS = "the micro groups"
+PEOPLE = "single people"
+TABLE = "the table itself"
 
-    return attack_micro(
-        AttackedTable.of_groups(table, policy, how.progress), keys=how.keys, worst=how.worst
-    )
-
-
-def _micro_on_release(release: ReleaseFolder, show: int) -> AttackResult:
-    from reconpriv.attacks.micro import guess_from_release
-    from reconpriv.queries.estimate import Design
-    from reconpriv.queries.margins import prepare_margins
-    from reconpriv.release.load import load_group_cube
-    from reconpriv.release.margin_file import read_margins
-
-    manifest, cube = release.manifest, load_group_cube(release)
-    design = Design.of(manifest.policy, manifest.schema)
-    margins = None
-    if manifest.margins is not None:
-        margins = prepare_margins(cube, read_margins(release), manifest.margins.variance, design)
-    return guess_from_release(cube, design, margins, show=show)
-
-
-def _pool(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.pool import attack_pool
-
-    return attack_pool(
-        AttackedTable.of(table, policy, how.progress), keys=how.keys, worst=how.worst
-    )
-
-
-def _pool_on_release(release: ReleaseFolder, show: int) -> AttackResult:
-    from reconpriv.attacks.pool import guess_from_release
-
-    return guess_from_release(_publication(release), show=show)
+# Name, what it is made on, which fields of an effort it uses, and the question.
+_ATTACKS = (
+    ("micro", PROMISED, ("keys",), "Can a group be reconstructed from its own records?"),
+    ("pool", GROUPS, ("keys",),
+     "Do neighbouring groups, such as people a year older, give a better estimate?"),
+    ("infer", PEOPLE, ("keys", "classifier"),
+     "Does a model learnt from the release guess better about those who are in it?"),
+    ("model", GROUPS, ("keys",),
+     "Does a model of what people are like, fitted to margins alone, give a group away?"),
+    ("ratio", PROMISED, ("privacy", "draws"),
+     "How well does the paper's attack on noisy counts do? For comparison."),
+    ("granularity", PROMISED, ("keys", "least"),
+     "Do the copies of a trial give away the number of trials, and with it f?"),
+    ("repeat", PROMISED, ("releases",), "What do many releases with fresh keys reveal together?"),
+    ("updates", PROMISED, ("updates",),
+     "What does a series of releases with one key reveal while the table changes?"),
+    ("differencing", PROMISED, (),
+     "Does the difference between two larger sets give a better estimate of a group?"),
+    ("margins", PROMISED, ("keys",),
+     "Do the margins alone give a group away, as the ratio of two noisy counts?"),
+    ("persons", TABLE, ("keys",),
+     "Where a person has several rows, does a vote over them give the value away?"),
+    ("side-channels", TABLE, (), "Do the files reveal more than the rows?"),
+)  # fmt: skip
+_ON_RELEASES = ("micro", "pool", "model", "granularity", "side-channels")
+# Modules that are not named after their attack.
+_MODULES = {"margins": "margin_ratio", "side-channels": "side_channels"}
 
 
-def _infer(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.infer import attack_infer
+def _attack(name: str, on: str, uses: tuple[str, ...], question: str) -> Attack:
+    """``attack_NAME``, and ``guess_from_release``, in a module of this package."""
 
-    return attack_infer(
-        AttackedTable.of(table, policy, how.progress), keys=how.keys, classifier=how.classifier
-    )
+    def module() -> Any:
+        return import_module(f"reconpriv.attacks.{_MODULES.get(name, name)}")
 
+    def run(table: Table, policy: Policy, how: Effort) -> AttackResult:
+        from reconpriv.attacks.attacked_table import AttackedTable
+        from reconpriv.engines.base import no_progress
 
-def _model(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.model import attack_model
+        found: Callable[..., AttackResult] = getattr(module(), f"attack_{name.replace('-', '_')}")
+        given, heard = {field: getattr(how, field) for field in uses}, how.progress or no_progress
+        if on == TABLE:
+            return found(table, policy, progress=heard, **given)
+        target = AttackedTable.of(table, policy, heard)
+        if on != PEOPLE:
+            given["worst"] = how.worst
+        return found(target.by_promise() if on == PROMISED else target, **given)
 
-    return attack_model(
-        AttackedTable.of(table, policy, how.progress), keys=how.keys, worst=how.worst
-    )
+    def guess(release: ReleaseFolder, show: int) -> AttackResult:
+        found: AttackResult = module().guess_from_release(release, show=show)
+        return found
 
-
-def _model_on_release(release: ReleaseFolder, show: int) -> AttackResult:
-    from reconpriv.attacks.model import guess_from_release
-
-    return guess_from_release(_publication(release), show=show)
-
-
-def _publication(release: ReleaseFolder) -> Publication:
-    """What an adversary has of a release: its groups, and its margins."""
-    from reconpriv.attacks.attacked_table import Publication
-    from reconpriv.release.load import load_group_cube
-    from reconpriv.release.margin_file import read_margins
-
-    return Publication(release.manifest.policy, load_group_cube(release), read_margins(release))
+    return Attack(name, question, run, guess if name in _ON_RELEASES else None, uses)
 
 
-def _ratio(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.ratio import attack_ratio
-
-    return attack_ratio(
-        AttackedTable.of_groups(table, policy, how.progress),
-        privacy=how.privacy,
-        draws=how.draws,
-        worst=how.worst,
-    )
-
-
-def _granularity(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.granularity import attack_granularity
-
-    return attack_granularity(
-        AttackedTable.of_groups(table, policy, how.progress),
-        keys=how.keys,
-        least=how.least,
-        worst=how.worst,
-    )
-
-
-def _granularity_on_release(release: ReleaseFolder, show: int) -> AttackResult:
-    from reconpriv.attacks.granularity import infer_from_release
-    from reconpriv.release.load import load_group_cube
-
-    return infer_from_release(load_group_cube(release), release.manifest.policy, show=show)
-
-
-def _repeat(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.repeat import attack_repeat
-
-    return attack_repeat(
-        AttackedTable.of_groups(table, policy, how.progress), releases=how.releases, worst=how.worst
-    )
-
-
-def _updates(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.updates import attack_updates
-
-    return attack_updates(
-        AttackedTable.of_groups(table, policy, how.progress), updates=how.updates, worst=how.worst
-    )
-
-
-def _differencing(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.differencing import attack_differencing
-
-    return attack_differencing(
-        AttackedTable.of_groups(table, policy, how.progress), worst=how.worst
-    )
-
-
-def _margins(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.attacked_table import AttackedTable
-    from reconpriv.attacks.margin_ratio import attack_margins
-
-    return attack_margins(
-        AttackedTable.of(table, policy, how.progress), keys=how.keys, worst=how.worst
-    )
-
-
-def _persons(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.persons import PeoplesRows, attack_persons
-
-    return attack_persons(PeoplesRows.of(table, policy, how.progress), keys=how.keys)
-
-
-def _side_channels(table: Table, policy: Policy, how: Effort) -> AttackResult:
-    from reconpriv.attacks.side_channels import attack_side_channels
-
-    return attack_side_channels(table, policy, how.progress)
-
-
-def _side_channels_on_release(release: ReleaseFolder, _: int) -> AttackResult:
-    from reconpriv.attacks.side_channels import scan_release
-
-    return scan_release(release.path)
-
-
-ATTACKS = Registry(
-    "attack",
-    (
-        Attack(
-            "micro",
-            "Can a group be reconstructed from its own records?",
-            _micro,
-            _micro_on_release,
-            uses=("keys",),
-        ),
-        Attack(
-            "pool",
-            "Do neighbouring groups, such as people a year older, give a better estimate?",
-            _pool,
-            _pool_on_release,
-            uses=("keys",),
-        ),
-        Attack(
-            "infer",
-            "Does a model learnt from the release guess better about those who are in it?",
-            _infer,
-            uses=("keys", "classifier"),
-        ),
-        Attack(
-            "model",
-            "Does a model of what people are like, fitted to margins alone, give a group away?",
-            _model,
-            _model_on_release,
-            uses=("keys",),
-        ),
-        Attack(
-            "ratio",
-            "How well does the paper's attack on noisy counts do? For comparison.",
-            _ratio,
-            uses=("privacy", "draws"),
-        ),
-        Attack(
-            "granularity",
-            "Do the copies of a trial give away the number of trials, and with it f?",
-            _granularity,
-            _granularity_on_release,
-            uses=("keys", "least"),
-        ),
-        Attack(
-            "repeat",
-            "What do many releases with fresh keys reveal together?",
-            _repeat,
-            uses=("releases",),
-        ),
-        Attack(
-            "updates",
-            "What does a series of releases with one key reveal while the table changes?",
-            _updates,
-            uses=("updates",),
-        ),
-        Attack(
-            "differencing",
-            "Does the difference between two larger sets give a better estimate of a group?",
-            _differencing,
-        ),
-        Attack(
-            "margins",
-            "Do the margins alone give a group away, as the ratio of two noisy counts?",
-            _margins,
-            uses=("keys",),
-        ),
-        Attack(
-            "persons",
-            "Where a person has several rows, does a vote over them give the value away?",
-            _persons,
-            uses=("keys",),
-        ),
-        Attack(
-            "side-channels",
-            "Do the files reveal more than the rows?",
-            _side_channels,
-            _side_channels_on_release,
-        ),
-    ),
-    InputError,
-)
+ATTACKS = Registry("attack", [_attack(*line) for line in _ATTACKS], InputError)
 
 
 def on_releases() -> list[str]:
@@ -335,7 +159,7 @@ def attack(
     :param policy: a policy or the name of a preset; without one, the recommended policy.
     """
     chosen = ATTACKS.find(name)
-    policy = table.chosen(policy)
+    policy = table.fitted(policy)
     policy.check_sampling()
     return chosen.on_table(table, policy, effort or Effort())
 

@@ -21,16 +21,13 @@ import pyarrow.parquet
 from reconpriv.attacks.attacked_table import AttackedTable, attack_key, uniform_words
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.cube import Cube
-from reconpriv.core.kernel import PublishedBatch
-from reconpriv.core.margin_plan import PlannedTable
-from reconpriv.core.protected import ProtectedPublication
-from reconpriv.core.protected_cube import ProtectedCube
+from reconpriv.cells.cube import Cube
 from reconpriv.engines.base import Layout, Progress, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
-from reconpriv.engines.writer import write_protected_files, write_release_files
-from reconpriv.policy import Policy
+from reconpriv.engines.writer import write_release_files
+from reconpriv.policy.policy import Policy
+from reconpriv.protect.kernel import PublishedBatch, PublishedCells
+from reconpriv.protect.margins.planned import PlannedTable
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube, load_records, load_rows
 from reconpriv.release.margin_file import read_margins, write_tables
@@ -53,7 +50,7 @@ class Channel:
 
 
 def attack_side_channels(
-    table: Table, policy: Policy, progress: Progress | None = None
+    table: Table, policy: Policy, *, progress: Progress = no_progress
 ) -> AttackResult:
     """Publish the table, check every channel, and publish it again from shuffled records."""
     target = AttackedTable.of(table, policy, progress)
@@ -85,11 +82,12 @@ def _publish(policy: Policy, table: Table, folder: Path, **accepted: Any) -> Non
     table.publish(policy, folder, key=attack_key(0), max_unique=1.0, **accepted)
 
 
-def scan_release(folder: Path) -> AttackResult:
+def guess_from_release(release: ReleaseFolder, *, show: int = 0) -> AttackResult:
     """Check every channel of an existing release."""
+    del show  # all are shown
     with temporary("attack") as work:
-        channels = list(release_channels(folder))
-        control = spoiled_channels(folder, Path(work, "spoiled"))
+        channels = list(release_channels(release.path))
+        control = spoiled_channels(release.path, Path(work, "spoiled"))
     return _result(channels, control)
 
 
@@ -129,50 +127,35 @@ def release_channels(folder: Path) -> Iterator[Channel]:
 
 def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
     """Write data, groups and margins again from what they say, and compare bytes."""
-    schema = stored.manifest.schema
-    trials = cube.trials.astype(np.int64)
-
-    def publish(batch: CellBatch) -> Iterator[PublishedBatch]:
-        none = np.zeros(batch.groups, dtype=bool)
-        yield PublishedBatch(
-            batch.public, batch.group_of_cell, batch.value, batch.count,
-            batch.sizes, batch.sizes, trials, none, none,
-        )  # fmt: skip
-
+    schema, batch = stored.manifest.schema, cube.as_batch()
+    own, none = batch.whole, np.zeros(batch.whole.groups, dtype=bool)
+    dealt = None
+    if batch.pools is not None:
+        everything = np.arange(batch.groups)
+        dealt = PublishedCells(
+            batch.public, everything, batch.group_of_cell, batch.value, batch.count
+        )
+    published = PublishedBatch(
+        own.public, np.arange(own.groups), own.group_of_cell, own.value, own.count,
+        own.sizes, own.sizes, cube.whole.trials.astype(np.int64), none, none, dealt,
+    )  # fmt: skip
     layout = Layout(
         stored.manifest.file_format,
         stored.manifest.cell_count is not None,
         bool(stored.group_files),
     )
     with temporary("attack") as work:
-        if isinstance(cube, ProtectedCube):
-            dealt = _as_published(stored, cube)
-            write_protected_files(dealt, schema, Path(work), layout, no_progress)
-        else:
-            write_release_files([cube.as_batch()], schema, publish, Path(work), layout, no_progress)
+        write_release_files(
+            [batch], schema, lambda _: iter([published]), Path(work), layout, no_progress,
+            cube.whole.schema,
+        )  # fmt: skip
         if stored.margin_files:
             tables = [PlannedTable(table, 0) for table in read_margins(stored)]
-            write_tables(Path(work), tables, schema, layout.file_format)
+            write_tables(Path(work), tables, cube.whole.schema, layout.file_format)
         for file in stored.files:
             same = _same(file, Path(work, file.name))
             detail = "same bytes when written from its rows" if same else "other bytes"
             yield Channel(f"bytes of {file.name}", not same, detail)
-
-
-def _as_published(stored: ReleaseFolder, cube: ProtectedCube) -> ProtectedPublication:
-    """Dealt rows and their protection groups, as they were when they were written."""
-    whole = cube.whole
-    batch, none = whole.as_batch(), np.zeros(whole.groups, dtype=bool)
-    groups = PublishedBatch(
-        batch.public, whole.group, whole.value, whole.count,
-        whole.records, whole.records, whole.trials.astype(np.int64), none, none,
-    )  # fmt: skip
-    protect = stored.manifest.protect
-    assert protect is not None
-    return ProtectedPublication(
-        protect, whole.schema, (groups,), cube.as_batch().public, cube.within,
-        cube.group, cube.value, cube.count,
-    )  # fmt: skip
 
 
 def _row_order(stored: ReleaseFolder) -> Channel:

@@ -74,7 +74,7 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """A number with a 95 % interval."""
 
     value: float
@@ -94,7 +94,9 @@ class Interval:
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
-def bootstrap(rows: Floats, statistic: Callable[[Floats], float], uniform: Floats) -> Interval:
+def bootstrap(
+    rows: Floats, statistic: Callable[[Floats], float], uniform: Floats
+) -> ConfidenceInterval:
     """A statistic of rows with the percentile interval of its bootstrap.
 
     ``uniform`` has one row per resample and one column per row of the data; rows stay whole, so
@@ -103,18 +105,12 @@ def bootstrap(rows: Floats, statistic: Callable[[Floats], float], uniform: Float
     picks = (uniform * rows.shape[0]).astype(np.int64)
     values = np.array([statistic(rows[pick]) for pick in picks])
     low, high = np.quantile(values, [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2])
-    return Interval(float(statistic(rows)), float(low), float(high))
+    return ConfidenceInterval(float(statistic(rows)), float(low), float(high))
 
 
-def median_ratio(pairs: Floats) -> float:
-    """The median of the first column over that of the second."""
-    above, below = np.median(pairs, axis=0)
-    return float(above / below) if below > 0 else math.inf
-
-
-def mean_ratio(pairs: Floats) -> float:
-    """The mean of the first column over that of the second."""
-    above, below = pairs.mean(axis=0)
+def ratio_of(pairs: Floats, average: Callable[..., Floats] = np.median) -> float:
+    """The average, such as the median, of the first column over that of the second."""
+    above, below = average(pairs, axis=0)
     return float(above / below) if below > 0 else math.inf
 
 
@@ -137,11 +133,11 @@ def score(observed: Floats, expected: Floats) -> float:
     return difference / math.sqrt(variance) if variance > 0 else 0.0
 
 
-def correlation(x: Floats, y: Floats) -> Interval:
+def correlation(x: Floats, y: Floats) -> ConfidenceInterval:
     """Pearson's correlation with Fisher's interval."""
     r = float(np.corrcoef(x, y)[0, 1])
     middle, half = math.atanh(max(min(r, 1 - 1e-12), -1 + 1e-12)), _Z / math.sqrt(len(x) - 3)
-    return Interval(r, math.tanh(middle - half), math.tanh(middle + half))
+    return ConfidenceInterval(r, math.tanh(middle - half), math.tanh(middle + half))
 
 
 def difference_of_shares(right: Flags, first: Ints, second: Ints) -> tuple[float, float]:

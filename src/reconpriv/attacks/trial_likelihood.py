@@ -1,7 +1,8 @@
 """The likelihood of a scaled group: which number of trials, and which f, fit its counts.
 
-Few numbers of trials n = |g1| fit many counts at once (lattice.py), and n is near s(f). f is the
-largest frequency of an exposed value; a harmless one may be more frequent, and limits nothing.
+Few numbers of trials n = |g1| fit many counts at once (count_likelihood.py), and n is near s(f). f
+is the largest frequency of an exposed value; a harmless one may be more frequent, and limits
+nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from reconpriv.attacks.lattice import lattice_fit, log_choose, log_gamma
-from reconpriv.core.exposure import exposed_values
+from reconpriv.attacks.count_likelihood import count_log_likelihood, log_choose, log_gamma
 from reconpriv.errors import PolicyError
-from reconpriv.policy import Policy
+from reconpriv.policy.exposure import exposed_values
+from reconpriv.policy.policy import Policy
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.reconstruction import (
+from reconpriv.theory.estimation.reconstruction import (
     constrained_frequencies,
     observed_mean,
     reconstruct_frequency,
@@ -59,14 +60,14 @@ class Knowledge:
 
         ``largest`` is the size of the largest group.
         """
-        if policy.tail_bound.lattice and policy.sampling.classes is None:
+        if policy.tail_bound.exact and policy.sampling.classes is None:
             raise PolicyError(
                 f"With the bound {policy.tail_bound.name!r} the number of trials is not a function"
                 " of the largest frequency alone, so it cannot be inverted.",
                 hint="Choose another bound, such as chernoff.",
             )
         frequency = np.geomspace(1.0 / domain_size, 1.0, _GRID)
-        if policy.needs_facts:
+        if policy.harmless:
             # The most frequent value need not be exposed, nor any other.
             ends = 1.0 / max(largest, domain_size), 1.0 / domain_size
             rare = np.geomspace(*ends, _RARE, endpoint=False)
@@ -81,7 +82,7 @@ class Knowledge:
 
     def sizes_in(self, records: int) -> Floats:
         """s(f) of a group of this size: by exact tails it also depends on that."""
-        if not self.policy.tail_bound.lattice:
+        if not self.policy.tail_bound.exact:
             return self.size
         return _sizes(self.frequency, records, self.policy, self.domain_size)
 
@@ -91,10 +92,8 @@ class Knowledge:
         If margins take some of them away, which give it no fewer.
         """
         most = np.minimum(self.sizes_in(records), records)
-        allowed = np.asarray(most == trials if self.policy.margins is None else most >= trials)
-        if self.policy.needs_facts:
-            # What is no news limits nothing, however frequent.
-            allowed |= self.policy.news_only and trials == records
+        allowed = np.asarray(most >= trials if self.policy.margins else most == trials)
+        if self.policy.harmless:
             allowed &= (self.frequency == 0.0) | (self.frequency >= (1.0 - _ROUNDING) / records)
         return allowed if allowed.any() else np.ones_like(allowed)
 
@@ -107,13 +106,13 @@ def _sizes(frequency: Floats, records: int, policy: Policy, domain_size: int) ->
 
 def likely_exposed(counts: Ints, policy: Policy) -> Ints:
     """The value of each group that its published counts show as the most frequent exposed one."""
-    if not policy.needs_facts:
+    if not policy.harmless:
         return np.asarray(counts.argmax(axis=1))
     m, sizes = counts.shape[1], counts.sum(axis=1, keepdims=True)
     found = reconstruct_frequency(counts, sizes, retention=policy.retention, domain_size=m)
     exposed = exposed_values(found, np.arange(m), policy)
     # Where none seems to be exposed, one that could be.
-    rank = exposed.astype(np.int64) + policy.may_be_exposed(m)
+    rank = exposed.astype(np.int64) + ~np.array(policy.harmless_flags)
     return np.asarray((counts + rank * (counts.max(initial=0) + 1)).argmax(axis=1))
 
 
@@ -189,7 +188,7 @@ def _guesses(counts: Ints, known: Knowledge, trials: int | None) -> _Guesses:
     lowest = max(1, int(np.floor(float(size.min()) - 4 * spread)))
     highest = min(total, int(np.ceil(min(float(size.max()), total) + 4 * spread)))
     candidates = np.arange(min(lowest, total), highest + 1)
-    if (size.max() >= total or known.policy.news_only) and candidates[-1] != total:
+    if size.max() >= total and candidates[-1] != total:
         candidates = np.append(candidates, total)
     return _Guesses(candidates, near, spread)
 
@@ -218,7 +217,7 @@ def _inferred(
     groups, grid = len(guesses), known.frequency.size
     group = np.repeat(np.arange(groups), [one.trials.size for one in guesses])
     trials = np.concatenate([one.trials for one in guesses])
-    fit = _Fit.of(*lattice_fit(counts, group, trials, shares), group, trials)
+    fit = _Fit.of(*count_log_likelihood(counts, group, trials, shares), group, trials)
     prior = fit.log_prior(counts.sum(axis=1), known, guesses)
     # A row leaves out the f that its number of trials all but excludes.
     row, f = np.nonzero(prior > prior.max(axis=1, keepdims=True) - _EXCLUDED)
@@ -281,8 +280,7 @@ class _Fit:
     def log_prior(self, total: Ints, known: Knowledge, guesses: list[_Guesses]) -> Floats:
         """ln Pr[|g1| | f]: s(f) up to the coin flips of Sampling.
 
-        If s(f) is not below the group's size, the group was not sampled: |g1| = |g|. So it may be
-        if f is no news.
+        If s(f) is not below the group's size, the group was not sampled: |g1| = |g|.
         """
         near = np.stack([one.near for one in guesses])
         if guesses[0].spread == 0.0:
@@ -297,7 +295,7 @@ class _Fit:
         prior *= -0.5
         prior -= np.log(spread)
         whole = np.flatnonzero(self.trials == total[self.group])
-        unlimited = near & (~sampled | known.policy.news_only)
+        unlimited = near & ~sampled
         prior[whole] = np.where(unlimited[self.group[whole]], 0.0, prior[whole])
         return prior
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, attack_key, count_of, uniforms
+from reconpriv.attacks.attacked_table import AttackedTable, attack_key, frequency_in, uniforms
 from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import rate, relative_error
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.exposure import frequency_of
-from reconpriv.core.kernel import Kernel, excess_over
-from reconpriv.policy import Policy
+from reconpriv.attacks.statistics import rate, relative_error, root_mean_square
+from reconpriv.policy.exposure import frequency_of
+from reconpriv.protect.kernel import Kernel, excess_over
+from reconpriv.protect.margins.trial_limits import UNCOUNTED
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.concentrated import epsilon_of
-from reconpriv.theory.reconstruction import reconstruct_frequency
+from reconpriv.theory.margins.concentrated import epsilon_of
 
 REPLACED = 0.01
 USUAL, IN_AND_OUT = "1 % replaced", "one person in and out"
@@ -29,24 +27,6 @@ KNEW = (
     "every release of the series, the policy; not the key; and, which nobody can know, which"
     " trials of two releases are the same"
 )
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The trials of each cell that a series has shown; a cell is group x domain size + value."""
-
-    cells: Ints
-    trials: Ints
-
-    def after(self, cells: Ints, drawn: Ints) -> Seen:
-        """The same after one more release."""
-        both, place = np.unique(np.concatenate([self.cells, cells]), return_inverse=True)
-        most = np.zeros(both.size, dtype=np.int64)
-        np.maximum.at(most, place, np.concatenate([self.trials, drawn]))
-        return Seen(both, most)
-
-
-NOTHING = Seen(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -59,8 +39,8 @@ class State:
     @property
     def cells(self) -> Ints:
         """Its cells, named as in the first table."""
-        batch, m = self.table.batch, self.table.schema.domain_size
-        return np.asarray(self.places[batch.group_of_cell] * m + batch.value)
+        group, value = np.divmod(self.table.cells, self.table.schema.domain_size)
+        return np.asarray(self.places[group] * self.table.schema.domain_size + value)
 
     def only(self, groups: Ints) -> AttackedTable:
         """These groups of the first table, all of which must still be there."""
@@ -69,30 +49,29 @@ class State:
 
 def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) -> AttackResult:
     """Publish a table with one key, replace some records, publish again, and so on."""
-    violating = target.violating()
-    target.only(violating)  # refuses a table without any
+    violating, near = target.exposed.places, target.policy.epsilon
+    assert violating is not None
     usual = _follow(target, list(replaced(target, updates)), violating)
     hostile = _follow(target, list(in_and_out(target, violating, updates)), violating)
-    near = target.policy.epsilon
     truth, overall = usual.truth, target.overall[target.values[usual.groups]]
     hit = relative_error(usual.together, truth) <= near
     one = relative_error(usual.alone, truth) <= near
     fresh = relative_error(usual.fresh, truth) <= near
-    growth = usual.distinct[usual.groups] / usual.drawn[usual.groups]
+    growth = usual.growth
     figures = {
         "one release": rate(one, "violating groups within ε, from the last release alone"),
         f"{updates + 1} fresh keys": rate(fresh, "the same, each release with a key of its own"),
         "one person in and out": rate(
             relative_error(hostile.together, hostile.truth) <= near, "the same, hostile series"
         ),
-        "groups over their limit": int(np.count_nonzero(usual.excess > 1.0)),
-        "groups over their limit by a tenth": int(np.count_nonzero(usual.excess > 1.1)),
-        "groups over their limit, hostile series": int(np.count_nonzero(hostile.excess > 1.0)),
-        "by a tenth, hostile series": int(np.count_nonzero(hostile.excess > 1.1)),
+        "groups over their limit": usual.over(1.0),
+        "groups over their limit by a tenth": usual.over(1.1),
+        "groups over their limit, hostile series": hostile.over(1.0),
+        "by a tenth, hostile series": hostile.over(1.1),
         "groups": target.batch.groups,
     }
     margins = target.policy.wanted_margins
-    if margins is not None:
+    if margins:
         spent = epsilon_of((updates + 1) * margins.rho, margins.delta)
         figures["ε of the margins of all releases"] = spent
     return AttackResult(
@@ -102,8 +81,14 @@ def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) 
         baseline=rate(relative_error(overall, truth) <= near, "the same from the whole table"),
         control=rate(one, "the same if nothing changes: all releases are the same"),
         figures=figures,
-        table=(*_rows(USUAL, usual), *_rows(IN_AND_OUT, hostile)),
-        worst=_worst(target, usual, worst),
+        table=tuple(
+            {"series": name, **step}
+            for name, series in ((USUAL, usual), (IN_AND_OUT, hostile))
+            for step in series.steps
+        ),
+        worst=target.first(
+            -usual.excess, worst, {"limit": usual.limits, "different trials": usual.distinct}
+        ),
         verdict=f"After {updates} updates of 1 % of the records, one key has shown"
         f" {np.mean(growth):.2f} times as many trials of a violating group as one release does, and"
         f" {np.max(growth):.2f} times at most; f can be estimated within ±{near:.0%} in"
@@ -119,7 +104,8 @@ class Series:
     ``groups`` are the violating groups that are there throughout; ``truth`` is f in the last table,
     and ``together``, ``alone`` and ``fresh`` are F' from every different trial, from the last
     release alone and from fresh keys. ``distinct``, ``drawn`` and ``limits`` have one figure for
-    every group of the first table, limits being those of the last release.
+    every group of the first table, ``drawn`` being the trials of the first release and ``limits``
+    those of the last one.
     """
 
     groups: Ints
@@ -137,55 +123,69 @@ class Series:
         """How many times its limit each group has shown."""
         return excess_over(self.distinct, self.limits)
 
+    @property
+    def growth(self) -> Floats:
+        """How many times as many trials of each violating group as the first release does."""
+        return self.distinct[self.groups] / np.maximum(self.drawn[self.groups], 1)
+
+    def over(self, times: float) -> int:
+        """How many groups have shown more than so many times their limit."""
+        return int(np.count_nonzero(self.excess > times))
+
 
 def _follow(target: AttackedTable, states: list[State], violating: Ints) -> Series:
     groups = violating
     for state in states:
         groups = groups[np.isin(groups, state.places)]
-    m, count = target.schema.domain_size, target.batch.groups
-    seen, steps, fresh, single = NOTHING, [], [], []
-    drawn, values = np.zeros(count, np.int64), target.values[groups]
+    m, count, p = target.schema.domain_size, target.batch.groups, target.policy.retention
+    # The most trials of each cell that any release has shown; a cell is group x m + value.
+    seen, values = np.zeros(count * m, dtype=np.int64), target.values[groups]
+    found: Series | None = None
+    single: list[Floats] = []
+    fresh: list[Floats] = []
     for number, state in enumerate(target.steps("release", states)):
         kernel = _kernel(state.table)
-        _, _, trials = kernel.trials(state.table.batch)
-        seen = seen.after(state.cells, trials)
-        if number == 0:
-            drawn = _by_group(state.cells, trials, m, count)
+        seen = with_trials(seen, state, kernel)
         limits = np.full(count, np.inf)  # a group that is gone has no limit
         limits[state.places] = kernel.limits(state.table.batch)
-        distinct = _by_group(seen.cells, seen.trials, m, count)
+        distinct = seen.reshape(count, m).sum(axis=1)
         chosen = state.only(groups)
         own = replace(chosen, policy=replace(target.policy, margins=None))
-        single.append(_estimate(own, values, 0))
-        fresh.append(_estimate(own, values, number))
-        together = _together(target, seen, groups)
+        single.append(frequency_in(own.publish(0), values, p))
+        fresh.append(frequency_in(own.publish(number), values, p))
         # A value that has left the group is still estimated: as one record, the smallest share.
         truth = np.maximum(frequency_of(chosen.batch, values), 1.0 / chosen.batch.sizes)
-        growth = distinct[groups] / np.maximum(drawn[groups], 1)
-        excess = excess_over(distinct, limits)
-        steps.append(
-            {
-                "releases": number + 1,
-                "trials, mean growth": float(growth.mean()),
-                "largest": float(growth.max()),
-                "groups over limit": int(np.count_nonzero(excess > 1.0)),
-                "by a tenth": int(np.count_nonzero(excess > 1.1)),
-                "error, all trials": _rms(together, truth),
-                "error, average": _rms(np.mean(single, axis=0), truth),
-                "error, fresh keys": _rms(np.mean(fresh, axis=0), truth),
-            }
+        found = Series(
+            groups,
+            truth,
+            _together(target, seen, groups),
+            single[-1],
+            np.asarray(np.mean(fresh, axis=0)),
+            distinct,
+            distinct if found is None else found.drawn,
+            limits,
+            () if found is None else found.steps,
         )
-    return Series(
-        groups,
-        truth,
-        together,
-        single[-1],
-        np.asarray(np.mean(fresh, axis=0)),
-        distinct,
-        drawn,
-        limits,
-        tuple(steps),
-    )
+        step = {
+            "releases": number + 1,
+            "trials, mean growth": found.growth.mean(),
+            "largest": found.growth.max(),
+            "groups over limit": found.over(1.0),
+            "by a tenth": found.over(1.1),
+            "error, all trials": _rms(found.together, truth),
+            "error, average": _rms(np.mean(single, axis=0), truth),
+            "error, fresh keys": _rms(found.fresh, truth),
+        }
+        found = replace(found, steps=(*found.steps, step))
+    assert found is not None
+    return found
+
+
+def with_trials(seen: Ints, state: State, kernel: Kernel) -> Ints:
+    """The most trials of each cell that any release has shown, after one more."""
+    most = seen.copy()
+    np.maximum.at(most, state.cells, kernel.draw(state.table.batch).trials)
+    return most
 
 
 def replaced(target: AttackedTable, updates: int, share: float = REPLACED) -> Iterator[State]:
@@ -193,8 +193,7 @@ def replaced(target: AttackedTable, updates: int, share: float = REPLACED) -> It
 
     Who joins is drawn from the first table, so that groups stay what they are.
     """
-    batch, m = target.batch, target.schema.domain_size
-    first = np.repeat(batch.group_of_cell * m + batch.value, batch.count)
+    first = np.repeat(target.cells, target.batch.count)
     records, some = first.copy(), max(1, round(share * first.size))
     yield _state(target, records)
     for number in range(updates):
@@ -206,8 +205,7 @@ def replaced(target: AttackedTable, updates: int, share: float = REPLACED) -> It
 
 def in_and_out(target: AttackedTable, groups: Ints, updates: int) -> Iterator[State]:
     """One person, each time with another value, joins each of these groups and leaves again."""
-    batch, m = target.batch, target.schema.domain_size
-    base = np.repeat(batch.group_of_cell * m + batch.value, batch.count)
+    m, base = target.schema.domain_size, np.repeat(target.cells, target.batch.count)
     yield _state(target, base)
     for number in range(updates):
         person = groups * m + (number // 2) % m
@@ -216,64 +214,26 @@ def in_and_out(target: AttackedTable, groups: Ints, updates: int) -> Iterator[St
 
 def _state(target: AttackedTable, records: Ints) -> State:
     """The table of these records, each given by its cell."""
-    m = target.schema.domain_size
-    cells, count = np.unique(records, return_counts=True)
-    places, starts = np.unique(cells // m, return_index=True)
-    public = tuple(column.take(places) for column in target.batch.public)
-    batch = CellBatch(public, starts, cells % m, count)
-    policy = target.policy.on_cells(target.schema, batch)
+    batch, places = target.of_cells(*np.unique(records, return_counts=True))
+    policy = target.policy.on(target.schema)
     return State(AttackedTable(target.schema, policy, batch), places)
 
 
 def _kernel(table: AttackedTable) -> Kernel:
     policy, key = table.policy, attack_key(0)
-    plan = table.margins(policy, key) if policy.sampling.counts_margins else None
-    return Kernel(table.schema, policy, key, None if plan is None else plan.counted)
+    counted = table.margins(policy, key).counted if policy.sampling.counts_margins else UNCOUNTED
+    return Kernel(table.schema, policy, key, counted)
 
 
-def _together(target: AttackedTable, seen: Seen, groups: Ints) -> Floats:
+def _together(target: AttackedTable, seen: Ints, groups: Ints) -> Floats:
     """F' from every different trial, each counted once: no unbiased estimate does better."""
-    m = target.schema.domain_size
-    inside = np.isin(seen.cells // m, groups) & (seen.trials > 0)
-    cells = seen.cells[inside]
-    places, starts = np.unique(cells // m, return_index=True)
-    public = tuple(column.take(places) for column in target.batch.public)
-    batch = CellBatch(public, starts, cells % m, seen.trials[inside])
-    plain: Policy = replace(target.policy, sample_size="none", margins=None)
+    cells = np.flatnonzero(seen)
+    cells = cells[np.isin(cells // target.schema.domain_size, groups)]
+    batch, _ = target.of_cells(cells, seen[cells])
+    plain = replace(target.policy, sample_size="none", margins=None)
     union = AttackedTable(target.schema, plain, batch)
-    return _estimate(union, target.values[groups], 0)
-
-
-def _estimate(table: AttackedTable, values: Ints, number: int) -> Floats:
-    published = table.publish(number)
-    return reconstruct_frequency(
-        count_of(published, values),
-        published.records,
-        retention=table.policy.retention,
-        domain_size=table.schema.domain_size,
-    )
-
-
-def _by_group(cells: Ints, trials: Ints, m: int, groups: int) -> Ints:
-    return np.bincount(cells // m, weights=trials, minlength=groups).astype(np.int64)
+    return frequency_in(union.publish(0), target.values[groups], plain.retention)
 
 
 def _rms(found: Floats, truth: Floats) -> float:
-    return float(np.sqrt(np.mean(((found - truth) / truth) ** 2)))
-
-
-def _rows(name: str, series: Series) -> Iterator[Row]:
-    for step in series.steps:
-        yield {"series": name, **step}
-
-
-def _worst(target: AttackedTable, series: Series, worst: int) -> tuple[Row, ...]:
-    return tuple(
-        {
-            "group": target.describe(int(group)),
-            "records": int(target.batch.sizes[group]),
-            "limit": float(series.limits[group]),
-            "different trials": int(series.distinct[group]),
-        }
-        for group in np.argsort(-series.excess, kind="stable")[:worst]
-    )
+    return root_mean_square((found - truth) / truth)

@@ -10,9 +10,9 @@ import warnings
 def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     # First of all: a signal during the imports must not print a traceback either.
-    from reconpriv.cli.garbage import search_seldom
-    from reconpriv.cli.signals import ignore_signals, stop_on_signals, stopped
-    from reconpriv.cli.streams import (
+    from reconpriv.cli.process.signals import ignore_signals, stop_on_signals, stopped
+    from reconpriv.cli.process.start import search_seldom, start_without_pandas, with_asked_command
+    from reconpriv.cli.process.streams import (
         give_up_printing,
         open_closed_streams,
         print_any_character,
@@ -26,10 +26,8 @@ def main() -> None:
     # Before NumPy: our matrices are small, and BLAS threads that wait for a busy core use it up.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from reconpriv.cli.app import app
-    from reconpriv.cli.asked import with_asked_command
-    from reconpriv.cli.completion import mend_split_word
-    from reconpriv.cli.no_pandas import start_without_pandas
-    from reconpriv.cli.output import EXIT_BAD_INPUT
+    from reconpriv.cli.process.completion import mend_split_word
+    from reconpriv.cli.process.output import EXIT_BAD_INPUT
     from reconpriv.errors import ReconprivWarning
 
     # Show each warning once, as a single line, rather than as Python's two lines.

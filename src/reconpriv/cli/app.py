@@ -1,39 +1,73 @@
-"""The commands."""
+"""The commands: each with its panel of the help and its example."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli import (
-    analyst,
-    attack,
-    audit,
-    columns,
-    crosstab,
-    doctor,
-    learning,
-    ledger,
-    publish,
-    regression,
-    studio,
-    study,
-    tune,
-)
-from reconpriv.cli import options as opt
-from reconpriv.cli.choices import Command
-from reconpriv.cli.output import (
-    reported,
-    show,
-    show_json,
-)
-from reconpriv.cli.streams import echo
-from reconpriv.cli.usage import Commands
-from reconpriv.messages.redaction import shown_path
+from reconpriv.cli.commands.analyst import export, info, query, report, workload
+from reconpriv.cli.commands.attack import attack
+from reconpriv.cli.commands.audit import audit
+from reconpriv.cli.commands.columns import columns
+from reconpriv.cli.commands.crosstab import crosstab
+from reconpriv.cli.commands.doctor import doctor
+from reconpriv.cli.commands.learning import chi_square, learn
+from reconpriv.cli.commands.ledger import ledger
+from reconpriv.cli.commands.publish import publish
+from reconpriv.cli.commands.regression import linear, logistic
+from reconpriv.cli.commands.small import demo, keygen, retention
+from reconpriv.cli.commands.studio import studio
+from reconpriv.cli.commands.study import experiment
+from reconpriv.cli.commands.tune import tune
+from reconpriv.cli.options.choices import Command
+from reconpriv.cli.process.output import reported
+from reconpriv.cli.process.usage import Commands
+
+PUBLISHER, ANALYST, MORE = "For the publisher", "For the analyst", "More"
+_ADULT = "example:adult -s occupation --public age,sex,race --missing value"
+COMMANDS: list[tuple[Callable[..., None], str, str]] = [
+    (columns, PUBLISHER, "columns example:adult -s occupation"),
+    (audit, PUBLISHER, f"audit {_ADULT}"),
+    (
+        publish,
+        PUBLISHER,
+        "keygen my.key && reconpriv publish example:adult release/ -s occupation --public"
+        " age,sex,race --missing value --key my.key",
+    ),
+    (retention, PUBLISHER, "retention --rho1 0.1 --rho2 0.5 -m 10"),
+    (keygen, PUBLISHER, "keygen my.key"),
+    (
+        query,
+        ANALYST,
+        "query release/ \"SELECT sex, count(*) FROM release WHERE occupation = 'Sales' GROUP BY"
+        ' sex"',
+    ),
+    (info, ANALYST, "info release/"),
+    (export, ANALYST, "export release/ people.sav"),
+    (report, ANALYST, "report release/ -o report.html"),
+    (workload, ANALYST, f"workload {_ADULT} --release release/"),
+    (demo, MORE, "demo --out demo-release"),
+    (doctor, MORE, "doctor --json"),
+    (ledger, PUBLISHER, "ledger show my.key"),
+    (
+        attack,
+        PUBLISHER,
+        "attack granularity example:census_workers -s Occupation --public all --drop Weight"
+        " --sample-size paper",
+    ),
+    (chi_square, ANALYST, "chi-square release/ sex"),
+    (learn, ANALYST, "learn release/ --target sex --test example:adult --json"),
+    (logistic, ANALYST, "logistic release/ --target Sales --features age,sex"),
+    (linear, ANALYST, "linear release/ --outcome age --features sex,occupation"),
+    (crosstab, ANALYST, "crosstab release/ occupation sex --shares column --totals --widest 5%"),
+    (studio, PUBLISHER, "studio example:adult -s occupation"),
+    (experiment, MORE, "experiment all --fast --out study/"),
+    (tune, PUBLISHER, f"tune {_ADULT} --max-error 0.1"),
+]
 
 _ROOT_NOTES = """[bold]Start here[/bold]
 
@@ -87,92 +121,21 @@ def _root(
     del version
 
 
-def retention(
-    rho1: Annotated[
-        float, typer.Option("--rho1", help="The belief before seeing a published value.")
-    ],
-    rho2: Annotated[
-        float, typer.Option("--rho2", help="The largest belief allowed after seeing it.")
-    ],
-    domain_size: Annotated[
-        int, typer.Option("-m", "--domain-size", help="The number of sensitive values.")
-    ],
-    json: opt.Json = False,
-) -> None:
-    """Find the largest retention p with ρ1-ρ2 privacy, and its local differential privacy level."""
-    with reported():
-        from reconpriv.theory.perturbation import local_privacy_level, retention_for_privacy
+def _reported(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its errors as a sentence and an exit code."""
 
-        p = retention_for_privacy(rho1, rho2, domain_size)
-        level = local_privacy_level(p, domain_size)
-        if json:
-            show_json({"retention": p, "local_dp_epsilon": level, "domain_size": domain_size})
-        else:
-            echo(f"largest retention p   {p:.6g}")
-            echo(f"local-DP level        ε = {level:.6g}")
+    @functools.wraps(command)
+    def run(**given: object) -> None:
+        with reported():
+            command(**given)
+
+    return run
 
 
-def keygen(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key.")],
-    json: opt.Json = False,
-) -> None:
-    """Make a secret 256-bit key that only you can read; never overwrites a file."""
-    with reported():
-        from reconpriv.core.randomness import Key
-        from reconpriv.writing.marker import refuse_inside_release
-
-        refuse_inside_release(file, "the key")
-        Key.generate().write(file)
-        if json:
-            show_json({"key_file": str(file), "bits": 256})
-        else:
-            echo(
-                f"Key written to {shown_path(file)} (256 bits, mode 0600)."
-                " Keep it secret, keep it safe:"
-            )
-            echo(
-                "anyone who has it can undo the randomisation; if you lose it, publishing the\n"
-                "same table again gives adversaries a second, independent sample."
-            )
-
-
-def demo(
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Keep the release here instead of removing it."),
-    ] = None,
-    json: opt.Json = False,
-) -> None:
-    """Audit, publish and query a real table (48,842 people; occupation is sensitive)."""
-    with reported():
-        from reconpriv.cli.demo import demo_view, run_demo
-
-        result = run_demo(out)
-        if json:
-            show_json(result.as_dict())
-        else:
-            show(demo_view(result))
-
-
-def _add(command: Callable[..., None], panel: str, example: str) -> None:
-    app.command(rich_help_panel=panel, epilog=opt.EXAMPLE + example)(command)
-
-
-columns.register(app)
-audit.register(app)
-publish.register(app)
-_add(retention, opt.PUBLISHER, "reconpriv retention --rho1 0.1 --rho2 0.5 -m 10")
-_add(keygen, opt.PUBLISHER, "reconpriv keygen my.key")
-analyst.register(app)
-_add(demo, opt.MORE, "reconpriv demo --out demo-release")
-doctor.register(app)
-ledger.register(app)
-attack.register(app)
-learning.register(app)
-regression.register(app)
-crosstab.register(app)
-studio.register(app)
-study.register(app)
-tune.register(app)
-for _registered in app.registered_commands:
-    _registered.cls = Command
+for _command, _panel, _example in COMMANDS:
+    app.command(
+        _command.__name__.replace("_", "-"),
+        cls=Command,
+        rich_help_panel=_panel,
+        epilog=f"[bold]Example[/bold]\n\nreconpriv {_example}",
+    )(_reported(_command))

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.kernel import PublishedBatch
-from reconpriv.core.row_choice import RowChoice
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.columns.recoding import Recoding
+from reconpriv.columns.schema import Column, ColumnLabels, Schema, Value
 from reconpriv.errors import InputError
-from reconpriv.recoding import Recoding
-from reconpriv.schema import Column, ColumnLabels, Schema, Value
+from reconpriv.policy.protection import NO_COARSENING, Coarsening
+from reconpriv.protect.row_choice import RowChoice
+from reconpriv.protect.watched import PublishFunction
 
 FORMATS = ("parquet", "csv", "cells")
 ROWS_PER_FILE = 1 << 24
 
-PublishFunction = Callable[[CellBatch], Iterator[PublishedBatch]]
 Progress = Callable[[str, float], None]
 """Called with a stage and the share of the records that is done, 0 to 1."""
 
@@ -164,9 +164,17 @@ class Engine(Protocol):
         ...
 
     def batches(
-        self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
+        self,
+        schema: Schema,
+        *,
+        drop_missing: bool,
+        coarsening: Coarsening = NO_COARSENING,
+        progress: Progress = no_progress,
     ) -> Iterator[CellBatch]:
-        """Every micro group, whole, in canonical order, in batches of bounded size."""
+        """Every micro group in canonical order, in batches of bounded size.
+
+        With a coarsening, in the order of protection groups, which are whole as well.
+        """
         ...
 
     def map_groups(
@@ -175,6 +183,7 @@ class Engine(Protocol):
         work: Callable[[Iterator[CellBatch]], T],
         *,
         drop_missing: bool,
+        coarsening: Coarsening = NO_COARSENING,
         progress: Progress = no_progress,
     ) -> list[T]:
         """Apply a picklable function to the groups, all at once or part by part."""
@@ -188,6 +197,7 @@ class Engine(Protocol):
         *,
         layout: Layout,
         drop_missing: bool,
+        coarsening: Coarsening = NO_COARSENING,
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group and write data (and groups, if asked) into an existing folder."""
@@ -204,6 +214,7 @@ class Engine(Protocol):
         overwrite: bool,
         manifest: Callable[[Written], str],
         beside: Mapping[str, bytes],
+        coarsening: Coarsening = NO_COARSENING,
         progress: Progress = no_progress,
     ) -> Written:
         """The same on a file system that only the engine knows, manifest included.

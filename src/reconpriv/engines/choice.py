@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import Control, Remedy
+from reconpriv.registry import Registry
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine
@@ -43,9 +44,9 @@ class EngineKind:
 
 
 # The first is used unless another is asked for.
-ENGINES = {
-    kind.name: kind
-    for kind in (
+ENGINES = Registry(
+    "engine",
+    (
         EngineKind("duckdb", "DuckDB", "DuckDB on one machine"),
         EngineKind(
             "spark",
@@ -55,8 +56,9 @@ ENGINES = {
             own_settings=frozenset({"master"}),
             writes_to_uri=True,
         ),
-    )
-}
+    ),
+    InputError,
+)
 
 
 def kind_of_engine(
@@ -64,11 +66,10 @@ def kind_of_engine(
 ) -> EngineKind:
     """The engine asked for by name, by one of its own data frames or by one of its own settings."""
     given = {setting for setting, value in (own_settings or {}).items() if value is not None}
-    if name is not None and name not in ENGINES:
-        raise InputError(f"There is no engine {name!r}.", hint=f"Choose one of: {names()}.")
     owner = next((kind for kind in ENGINES.values() if kind.owns(source)), None)
     asked = next((kind for kind in ENGINES.values() if kind.own_settings & given), None)
-    chosen = ENGINES[name] if name else owner or asked or next(iter(ENGINES.values()))
+    usual = owner or asked or next(iter(ENGINES.values()))
+    chosen = usual if name is None else ENGINES.find(name)
     if owner not in (None, chosen):
         raise InputError(
             f"A {owner.label} data frame is counted by {owner.label}.",
@@ -92,8 +93,3 @@ def open_engine(
     return kind.open_table(
         source, settings | {key: value for key, value in own.items() if key in kind.own_settings}
     )
-
-
-def names() -> str:
-    """The names of all engines, for a hint."""
-    return ", ".join(ENGINES)

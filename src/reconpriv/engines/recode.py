@@ -8,25 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconpriv.declared_bins import Bins, declared_bins
-from reconpriv.engines.base import Engine
-from reconpriv.errors import InputError
-from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
-from reconpriv.periods import LAST_YEAR
-from reconpriv.recoding import (
-    Groups,
+from reconpriv.columns.declared_bins import Bins, declared_bins
+from reconpriv.columns.declared_groups import declared_groups, unused_note
+from reconpriv.columns.periods import LAST_YEAR
+from reconpriv.columns.recoding import (
     Recoding,
     as_number,
     bins_between,
     bins_of_periods,
     bins_of_width,
-    declared_groups,
-    grouped,
     plain,
     quantile_border,
-    unused_note,
 )
-from reconpriv.schema import Column, Kind
+from reconpriv.columns.schema import Column, Kind
+from reconpriv.engines.base import Engine
+from reconpriv.errors import InputError
+from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
 
 _NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 _DATES = (Kind.DATE, Kind.DATETIME)
@@ -37,7 +34,7 @@ _GROUPED = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
 class Declared:
     """What the user declared for each column to be recoded."""
 
-    by_column: Mapping[str, Bins | Groups]
+    by_column: Mapping[str, Bins | Recoding]
 
     @classmethod
     def of(cls, bins: Mapping[str, Any], groups: Mapping[str, Any]) -> Declared:
@@ -50,7 +47,7 @@ class Declared:
             raise InputError(
                 f"Column {both[0]!r} is both binned and grouped.", hint="Choose one of the two."
             )
-        found: dict[str, Bins | Groups] = {n: declared_bins(n, said) for n, said in bins.items()}
+        found: dict[str, Bins | Recoding] = {n: declared_bins(n, said) for n, said in bins.items()}
         return cls(found | {name: declared_groups(name, said) for name, said in groups.items()})
 
     def only(self, column: str) -> Declared:
@@ -82,8 +79,8 @@ def recode(
         if isinstance(said, Bins):
             settled.append((column, _bins(engine, column, said, present)))
         elif said is not None:
-            recoding, note = _groups(engine, column, said)
-            settled.append((column, recoding))
+            note = _check_groups(engine, column, said)
+            settled.append((column, said))
             notes += [note] if note else []
     for column, recoding in settled:
         engine.recode(column, recoding)
@@ -91,7 +88,7 @@ def recode(
     return recodings, (*_quantile_notes(recodings), *notes)
 
 
-def _as_number(engine: Engine, column: Column, said: Bins | Groups | None) -> Column:
+def _as_number(engine: Engine, column: Column, said: Bins | Recoding | None) -> Column:
     """The column to be binned; texts such as 12.50 are not read as numbers unless they are binned.
 
     As values, 12.50 and 12.5 differ; their bin does not.
@@ -195,7 +192,8 @@ def _written(said: Bins) -> list[str]:
     return [*map(plain, said.borders), *top]
 
 
-def _groups(engine: Engine, column: Column, said: Groups) -> tuple[Recoding, str]:
+def _check_groups(engine: Engine, column: Column, said: Recoding) -> str:
+    """Refuse values that no group lists; a note if groups list values that do not occur."""
     name = column.name
     if column.kind not in _GROUPED:
         raise InputError(
@@ -203,13 +201,12 @@ def _groups(engine: Engine, column: Column, said: Groups) -> tuple[Recoding, str
             " one.",
             hint=Remedy("bin it", Control.BIN) if column.kind in _NUMBERS else AS_TEXT,
         )
-    recoding = grouped(name, said)
     if said.rest is not None:
-        return recoding, unused_note(recoding, engine.texts(column, recoding, known=True))
-    for stranger in engine.texts(column, recoding, known=False):
-        shown = stranger if len(stranger) <= 40 else stranger[:39] + "…"
+        return unused_note(said, engine.texts(column, said, known=True))
+    for text in engine.texts(column, said, known=False):
+        shown = text if len(text) <= 40 else text[:39] + "…"
         raise InputError(
             f"Column {name!r} holds values that its groups do not list, for example {shown!r}.",
             hint="List every value, or add a line '*,GROUP' for all others.",
         )
-    return recoding, ""
+    return ""

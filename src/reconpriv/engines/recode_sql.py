@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from reconpriv.periods import written_day
-from reconpriv.recoding import Recoding, plain
-from reconpriv.schema import Column, Kind
+from reconpriv.columns.periods import written_day
+from reconpriv.columns.recoding import Recoding, plain
+from reconpriv.columns.schema import Column, Kind
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from reconpriv.core.cells import Encoded, unify
+from reconpriv.cells.cell_batch import Encoded, unify
 from reconpriv.engines.base import ROWS_PER_FILE, WrittenFile
 from reconpriv.theory.arrays import Ints
 from reconpriv.writing.uninterrupted import uninterrupted

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import PublishedBatch
-from reconpriv.core.protected import ProtectedPublication
-from reconpriv.core.single_records import K
-from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
+from reconpriv.auditing.single_records import K
+from reconpriv.cells.cell_batch import CellBatch, Encoded, encode
+from reconpriv.columns.schema import Schema
+from reconpriv.engines.base import Layout, Progress, Written
 from reconpriv.engines.record_file import RecordFile
-from reconpriv.schema import Schema
+from reconpriv.protect.kernel import PublishedBatch, PublishedCells
+from reconpriv.protect.watched import PublishFunction
 from reconpriv.sources.column_names import free_name
+from reconpriv.theory.arrays import Ints
 
 TOTALS = (
     "records", "groups", "sampled_groups", "trials", "unattainable_groups", "unattainable_records",
     "unique_records", "few_records",
 )  # fmt: skip
+
+
+InOrder = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Sorts cells by all their columns but the last, their count."""
 
 
 def write_release_files(
@@ -30,67 +35,61 @@ def write_release_files(
     folder: Path,
     layout: Layout,
     progress: Progress,
+    group_schema: Schema | None = None,
+    in_order: InOrder | None = None,
 ) -> Written:
-    """Publish the batches and write ``data`` and, if trials may be published, ``groups``."""
-    data, groups = open_files(folder, schema, layout)
-    domain = pa.array(schema.domain)
+    """Publish the batches and write ``data`` and, if trials may be published, ``groups``.
+
+    ``group_schema`` is that of protection groups, if there are any. Their micro groups are then
+    sorted by ``in_order`` before they are written.
+    """
+    data, groups = open_files(folder, schema, layout, group_schema)
     totals = dict.fromkeys(TOTALS, 0)
-    try:
+
+    def published_cells() -> Iterator[PublishedCells]:
         for batch in batches:
             for published in publish(batch):
-                columns = _cell_columns(published, domain)
-                if layout.cells:
-                    data.add([*columns, published.count])
-                else:
-                    data.add(columns, published.count)
+                yield published.dealt
                 if groups is not None:
                     groups.add([*published.public, published.records, published.trials])
                 for name, number in batch_totals(published).items():
                     totals[name] += number
                 # At every piece, not at every batch: a caller may stop the work from here.
                 progress("publishing", totals["records"] / max(schema.records, 1))
-        data_files = data.close()
-        groups_files = groups.close() if groups is not None else ()
-    except BaseException:
-        data.abandon()
-        if groups is not None:
-            groups.abandon()
-        raise
-    return Written(data=data_files, groups_files=groups_files, **totals)
 
+    def rows() -> Iterator[tuple[list[Encoded], Ints]]:
+        if in_order is None:
+            for cells in published_cells():
+                value = Encoded(cells.value.astype(np.int32), domain)
+                yield [*(column.take(cells.group) for column in cells.public), value], cells.count
+            return
+        for batch in in_order(map(_batch_of, published_cells())):
+            *public, values, count = batch.columns
+            value = Encoded(values.to_numpy(), domain)
+            yield [*map(encode, public), value], count.to_numpy()
 
-def write_protected_files(
-    publication: ProtectedPublication,
-    schema: Schema,
-    folder: Path,
-    layout: Layout,
-    progress: Progress,
-) -> Written:
-    """Write dealt records as ``data``, and the protection groups as ``groups``."""
-    data, groups = open_files(folder, schema, layout, publication.schema)
-    totals = dict.fromkeys(TOTALS, 0)
+    domain = pa.array(schema.domain)
     try:
-        progress("publishing", 0.0)
-        sensitive = Encoded(publication.value.astype(np.int32), pa.array(schema.domain))
-        columns = [*(column.take(publication.group) for column in publication.public), sensitive]
-        if layout.cells:
-            data.add([*columns, publication.count])
-        else:
-            data.add(columns, publication.count)
-        for published in publication.groups:
-            if groups is not None:
-                groups.add([*published.public, published.records, published.trials])
-            for name, number in batch_totals(published).items():
-                totals[name] += number
+        for columns, count in rows():
+            if layout.cells:
+                data.add([*columns, count])
+            else:
+                data.add(columns, count)
         data_files = data.close()
         groups_files = groups.close() if groups is not None else ()
-        progress("publishing", 1.0)
     except BaseException:
         data.abandon()
         if groups is not None:
             groups.abandon()
         raise
     return Written(data=data_files, groups_files=groups_files, **totals)
+
+
+def _batch_of(cells: PublishedCells) -> pa.RecordBatch:
+    """PublishedCells as an Arrow batch: public values, place in the domain, count."""
+    columns = [column.values.take(pa.array(column.codes[cells.group])) for column in cells.public]
+    columns += [pa.array(cells.value.astype(np.int32)), pa.array(cells.count)]
+    return pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(len(columns))])
 
 
 def open_files(
@@ -135,11 +134,6 @@ def count_names(schema: Schema) -> tuple[str, str]:
 def cell_count_name(schema: Schema) -> str:
     """A name for the count of a cell that no column has."""
     return free_name("count", [column.name for column in schema.columns])
-
-
-def _cell_columns(published: PublishedBatch, domain: pa.Array) -> list[Encoded]:
-    sensitive = Encoded(published.value.astype(np.int32), domain)
-    return [*(column.take(published.group) for column in published.public), sensitive]
 
 
 def batch_totals(published: PublishedBatch) -> dict[str, int]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reconpriv.columns.given_values import is_missing
+from reconpriv.columns.schema import sort_domain
 from reconpriv.errors import InputError
-from reconpriv.given_values import is_missing
-from reconpriv.schema import sort_domain
 from reconpriv.theory.arrays import Floats, Ints
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.core.cube import Cube
+from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
 from reconpriv.learning.extra import require_scikit_learn
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.reconstruction import reconstruct_frequency
+from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 
 
 @dataclass(frozen=True)

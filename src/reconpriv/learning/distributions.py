@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.core.cube import Sums
-from reconpriv.queries.estimate import Design, count_variances, mle_counts
+from reconpriv.cells.sums import Sums
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.reconstruction import (
+from reconpriv.theory.estimation.reconstruction import (
     constrained_frequencies,
     reconstruct_count,
     set_count_variance,
@@ -47,7 +48,8 @@ def reconstructed_table(observed: Floats, retention: float, *, along_classes: bo
 
 def release_table(sums: Sums, design: Design) -> CrossTable:
     """One row per public value, one column per sensitive value, with the published variance."""
-    return CrossTable(mle_counts(sums, 1, design), count_variances(sums, 1, 1, design))
+    found = SetCounts(sums, design)
+    return CrossTable(found.number, found.variances)
 
 
 def sensitive_counts(observed: Floats, retention: float) -> Floats:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reconpriv.columns.schema import json_value
 from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
 from reconpriv.learning.categories import encode
 from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes, joint_log_proba
-from reconpriv.schema import json_value
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -38,7 +38,7 @@ class Learned:
     margins: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Its fields as JSON has them."""
         result: dict[str, Any] = {
             "target": self.target,
             "features": list(self.features),
@@ -93,7 +93,7 @@ def learn(
                 names, model.categories_, model.feature_log_prob_, model.kept_, strict=True
             )
         },
-        margins=margins and randomised and release.answerer.margins is not None,
+        margins=margins and randomised and release.answerer.margins,
         **figures,
     )
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.comparisons import check_distinct, unknown_column
+from reconpriv.ask.selections import Selected
 from reconpriv.errors import InputError
 from reconpriv.learning.distributions import (
     CrossTable,
@@ -15,9 +18,6 @@ from reconpriv.learning.distributions import (
     release_table,
     sensitive_counts,
 )
-from reconpriv.queries.answer import Answerer, Selected
-from reconpriv.queries.grouping import check_distinct
-from reconpriv.queries.sql import unknown_column
 from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:

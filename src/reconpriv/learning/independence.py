@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reconpriv.core.cube import Cube, Sums
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.comparisons import check_distinct, unknown_column
+from reconpriv.ask.selections import Selected
+from reconpriv.cells.sums import Sums
+from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
+from reconpriv.estimate.counts import approximate
+from reconpriv.estimate.public_rows import PublicRows
+from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.learning.from_release import public_selection
 from reconpriv.messages.arguments import checked
 from reconpriv.messages.readable import Readable
-from reconpriv.queries.answer import Answerer, Selected, key_positions
-from reconpriv.queries.estimate import approximate, mle_counts
-from reconpriv.queries.grouping import check_distinct
-from reconpriv.queries.sql import unknown_column
-from reconpriv.schema import Value
-from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.independence import (
+from reconpriv.theory.arrays import Floats
+from reconpriv.theory.estimation.independence import (
     CombinedRows,
     PublishedRows,
     corrected,
@@ -28,7 +30,7 @@ from reconpriv.theory.independence import (
     rounding_variance,
     trial_covariance,
 )
-from reconpriv.theory.reconstruction import reconstruct_frequency
+from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -78,7 +80,7 @@ class IndependenceTest(Readable):
     coarse: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Its fields as JSON has them."""
         listed = {name: list(getattr(self, name)) for name in ("columns", "remarks", "coarse")}
         return asdict(self) | listed
 
@@ -143,21 +145,22 @@ def independence_of(
     answerer: Answerer, names: list[str], selected: Selected, *, margins: bool = True
 ) -> IndependenceTest:
     """Both tests on the cells of a release."""
-    keys, sums = answerer.sums_by_value(selected, names, margins=False)
-    _check_rows(names, keys, sums.observed)
+    table = answerer.rows_of(selected, names)
+    sums = answerer.sums(table, None, margins=False)
+    _check_rows(names, table.number, sums.observed)
     design = answerer.design
     rows = PublishedRows(
         sums.observed,
         sums.scaled_observed,
-        sums.noise + _rounding(answerer, names, selected, keys, sums),
+        sums.noise + _rounding(answerer, table, sums),
     )
     remarks = []
-    used = margins and answerer.margins is not None
+    used = margins and answerer.margins
     if used and sums.observed.size**2 > _MOST_PAIRS:
         used = False
         remarks.append(TOO_MANY)
     if used:
-        together = combined_rows(answerer, names, selected, keys, sums, rows.extra_variance)
+        together = combined_rows(answerer, table, sums, rows.extra_variance)
         test, effects = corrected_with_margins(together, design.retention)
     else:
         test, effects = corrected(rows, design.retention)
@@ -186,8 +189,8 @@ def independence_of(
     )
 
 
-def _check_rows(names: list[str], keys: Ints, observed: Floats) -> None:
-    rows, domain_size = keys.shape[1], observed.shape[1]
+def _check_rows(names: list[str], rows: int, observed: Floats) -> None:
+    domain_size = observed.shape[1]
     if rows < 2:
         what = "no record satisfies the condition" if rows == 0 else "there is only one value"
         raise InputError(
@@ -207,54 +210,46 @@ def _check_rows(names: list[str], keys: Ints, observed: Floats) -> None:
         )
 
 
-def _rounding(
-    answerer: Answerer, names: list[str], selected: Selected, keys: Ints, sums: Sums
-) -> Floats:
+def _rounding(answerer: Answerer, table: PublicRows, sums: Sums) -> Floats:
     """What the rounded quotas of sampled groups add to the variance of each published count."""
     design = answerer.design
     shares = reconstruct_frequency(
         sums.observed.sum(axis=0), sums.observed.sum(),
         retention=design.retention, domain_size=design.domain_size,
     )  # fmt: skip
-    attributes = _attributes(answerer, names)
     total = np.zeros_like(sums.observed)
     for part in answerer.cells.parts():
-        inside = np.flatnonzero(answerer.mask(selected, part) & part.sampled)
-        row = _rows_of(part, attributes, keys)[inside]
+        row = table.of(part)
+        inside = np.flatnonzero((row >= 0) & part.sampled)
+        row = row[inside]
         trials, scale = part.trials[inside], part.scale[inside]
         for value, share in enumerate(shares.tolist()):
             variance = scale**2 * rounding_variance(trials, scale, share)
-            total[:, value] += np.bincount(row, weights=variance, minlength=keys.shape[1])
+            total[:, value] += np.bincount(row, weights=variance, minlength=table.number)
     return total * design.retention**2
 
 
 def combined_rows(
-    answerer: Answerer,
-    names: list[str],
-    selected: Selected,
-    keys: Ints,
-    sums: Sums,
-    extra_variance: Floats,
+    answerer: Answerer, table: PublicRows, sums: Sums, extra_variance: Floats
 ) -> CombinedRows:
     """The rows of the cross table from records and margins, with what their covariances need.
 
-    Weights are those of queries.margins, but the same for all values: a row must add up.
+    Weights are those of estimate.linear, but the same for all values: a row must add up.
     """
-    margins, design = answerer.margins, answerer.design
-    assert margins is not None
-    records, observed = _shared_with_margins(answerer, names, selected, keys)
+    margins, design = answerer.measurements, answerer.design
+    records, observed = _shared_with_margins(answerer, table)
     one_trial, noise = margins.alike(np.eye(design.domain_size))
-    weights = margins.spectrum.weights(records.T, np.full(records.shape[1], one_trial), noise)
+    weights = margins.spectrum.weights(records, np.full(table.number, one_trial), noise)
 
     def between_rows(own: Floats, shared: Floats, of_margins: Floats) -> Floats:
         """Σ_g u_ag u_bg x_g, from the sums of x over rows, rows and margins, and margins."""
-        both = weights @ shared
+        both = weights @ shared.T
         return np.diag(own) - both - both.T + weights @ of_margins @ weights.T
 
     alone = trial_covariance(sums.scaled_observed, sums.scaled_records, design.retention)
     trials = np.trace(alone, axis1=1, axis2=2)
     return CombinedRows(
-        counts=mle_counts(sums, 1, design) + weights @ margins.distance,
+        counts=SetCounts(sums, design).number + weights @ margins.distance,
         records=sums.records,
         scaled_observed=np.stack(
             [
@@ -270,35 +265,15 @@ def combined_rows(
     )
 
 
-def _shared_with_margins(
-    answerer: Answerer, names: list[str], selected: Selected, keys: Ints
-) -> tuple[Floats, Floats]:
-    """Σ w N and, for each value, Σ w O over the groups of a margin row and a tested row."""
-    margins, m = answerer.margins, answerer.design.domain_size
-    assert margins is not None
-    attributes = _attributes(answerer, names)
-    shape = (m, margins.rows, keys.shape[1])
-    records, observed = np.zeros(shape[1:]).reshape(-1), np.zeros(shape).reshape(-1)
+def _shared_with_margins(answerer: Answerer, table: PublicRows) -> tuple[Floats, Floats]:
+    """Σ w N and, for each value, Σ w O over the groups of a tested row and a margin row."""
+    margins, rows, m = answerer.measurements, table.number, answerer.design.domain_size
+    records = np.zeros((rows, margins.rows))
+    observed = np.zeros((m * rows, margins.rows))
     for part in answerer.cells.parts():
-        tested = np.where(answerer.mask(selected, part), _rows_of(part, attributes, keys), -1)
-        for rows in margins.rows_of(part).T:
-            slot = np.where((tested >= 0) & (rows >= 0), rows * shape[2] + tested, -1)
-            inside = np.flatnonzero(slot >= 0)
-            weight = (part.scale * part.records)[inside]
-            records += np.bincount(slot[inside], weights=weight, minlength=records.size)
-            cell = np.flatnonzero(slot[part.group] >= 0)
-            group = part.group[cell]
-            place = part.value[cell] * records.size + slot[group]
-            weight = part.scale[group] * part.count[cell]
-            observed += np.bincount(place, weights=weight, minlength=observed.size)
-    return records.reshape(shape[1:]), observed.reshape(shape)
-
-
-def _attributes(answerer: Answerer, names: list[str]) -> tuple[int, ...]:
-    public = [column.name for column in answerer.cells.schema.public]
-    return tuple(public.index(name) for name in names)
-
-
-def _rows_of(part: Cube, attributes: tuple[int, ...], keys: Ints) -> Ints:
-    """The row of the cross table to which each group belongs."""
-    return key_positions(part, attributes, [tuple(key) for key in keys.T.tolist()])
+        row, incidence = table.of(part), margins.incidence(part)
+        records += incidence.sums_by(part.scale * part.records, row, rows)
+        group = part.group
+        line = np.where(row[group] >= 0, part.value * rows + row[group], -1)
+        observed += incidence.sums_by(part.scale[group] * part.count, line, m * rows, group)
+    return records, observed.reshape(m, rows, margins.rows)

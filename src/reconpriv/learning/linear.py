@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.comparisons import unknown_column
+from reconpriv.ask.selections import Selected
+from reconpriv.ask.sql.text import written_name
+from reconpriv.columns.schema import Schema, Value
 from reconpriv.errors import InputError
-from reconpriv.learning.from_release import public_selection
-from reconpriv.learning.model_rows import (
-    Classes,
-    ModelRows,
-    answerer_of,
-    check_reference,
-    check_size,
-    classes_of,
-    encoded,
-    gather,
-    on_groups,
-    remarks_of,
-)
+from reconpriv.estimate.counts import coin_flips
+from reconpriv.estimate.measures import has_numbers
+from reconpriv.learning.fitting import Options, PreparedModel, regression_on
+from reconpriv.learning.model_rows import Classes, ModelRows, classes_of
 from reconpriv.learning.regression import EXACT, Regression, coefficients
-from reconpriv.learning.terms import NUMERIC, Term, as_numbers, read_features, shown
+from reconpriv.learning.terms import NUMERIC, ModelTerm, as_numbers, read_features, shown
 from reconpriv.messages.arguments import checked
-from reconpriv.queries.answer import Answerer, Selected
-from reconpriv.queries.estimate import check_confidence, coin_flips
-from reconpriv.queries.measures import has_numbers
-from reconpriv.queries.sql import unknown_column
-from reconpriv.queries.sql_text import written_name
-from reconpriv.schema import Schema, Value
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.class_counts import Evidence
-from reconpriv.theory.regression import fit_linear
+from reconpriv.theory.estimation.regression import fit_linear
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -55,87 +44,60 @@ def linear(
 ) -> Regression:
     """The least squares fit that the original records would have: see ``Release.linear``."""
     named = [features] if isinstance(features, str) else list(features)
-    answerer = answerer_of(release, [outcome, *named])
-    selected = public_selection(answerer, where, **equal)
-    found = linear_of(
-        answerer, outcome, named, selected,
-        merge=merge, reference=reference, confidence=confidence, margins=margins,
-    )  # fmt: skip
-    return on_groups(release, found)
+    chosen: dict[str, Any] = {"merge": merge, "reference": reference}
+
+    def fit(answerer: Answerer, selected: Selected) -> Regression:
+        return linear_of(
+            answerer, outcome, named, selected, confidence=confidence, margins=margins, **chosen
+        )
+
+    return regression_on(release, [outcome, *named], where, equal, fit)
 
 
 def linear_of(
-    answerer: Answerer,
-    outcome: str,
-    features: Sequence[str],
-    selected: Selected,
-    *,
-    merge: Mapping[str, Sequence[Value]] | None = None,
-    reference: Mapping[str, Value] | None = None,
-    confidence: float = 0.95,
-    margins: bool = True,
+    answerer: Answerer, outcome: str, features: Sequence[str], selected: Selected, **chosen: Any
 ) -> Regression:
-    """The same on the cells of a release."""
-    check_confidence(confidence)
-    schema = answerer.cells.schema
+    """The same on the cells of a release; for what may be ``chosen`` see :class:`Options`."""
+    options, sensitive = Options(**chosen), answerer.cells.schema.sensitive.name
     wanted = read_features(features, answerer)
     check_outcome(answerer, outcome, [one.column for one in wanted])
-    sensitive = schema.sensitive.name
-    public = [one for one in wanted if one.column != sensitive]
-    used = len(public) < len(wanted)
-    columns = [*(one.column for one in public), outcome]
-    rows = gather(answerer, selected, columns, margins=margins and used)
-    fixed = dict(reference or {})
-    categories = [one.column for one in public if not one.numeric]
-    check_reference(fixed, [*categories, sensitive] if used else categories)
-    classes = Classes((), np.ones((1, schema.domain_size)))
-    if used:
-        classes = classes_of(answerer, merge, fixed, rows.counts.counts.sum(axis=0))
-    elif merge:
+    used = any(one.column == sensitive for one in wanted)
+    if options.merge and not used:
         raise InputError(f"Values of {sensitive!r} are merged, but it is not a feature.")
-    encodings, x = encoded(answerer, public, rows, rows.codes[:-1], fixed)
-    check_size(len(encodings.terms) + len(classes.labels), 1, rows.sums.records.size)
-    numbers = outcome_numbers(answerer, outcome, rows)
-    counts = rows.evidence(classes.members)
+
+    def classes(totals: Floats) -> Classes:
+        if used:
+            return classes_of(answerer, options.merge, options.fixed, totals)
+        return Classes((), np.ones((1, totals.size)))
+
+    model = PreparedModel.of(
+        answerer, selected, wanted, options, classes, named=used, also=[outcome], margins=used
+    )
+    numbers = outcome_numbers(answerer, outcome, model.rows)
     if used:
-        _check_clear(counts, classes.labels, sensitive)
-    fit = fit_linear(x, numbers, counts)
+        _check_clear(model, sensitive)
+    fit = fit_linear(model.x, numbers, model.counts)
     if not fit.converged:
         raise InputError(
             f"The release is too noisy to tell the values of {sensitive!r} apart in this model.",
             hint="Merge its rare values, leave features out, or select more records.",
         )
+    terms = [term.name for term in model.encodings.terms]
     restore = np.eye(fit.coefficients.size)
-    k = len(encodings.terms)
-    restore[:k, :k] = encodings.restoring()
-    covariance = restore @ fit.covariance @ restore.T if used else np.zeros_like(restore)
-    terms = [term.name for term in encodings.terms]
-    terms += [Term(sensitive, label, category=True).name for label in classes.labels[:-1]]
-    said = {part.feature.column: part.values[part.reference] for part in encodings.parts
-            if not part.feature.numeric}  # fmt: skip
-    remarks = remarks_of(answerer, selected, margins=margins)
+    restore[: len(terms), : len(terms)] = model.encodings.restoring()
+    labels = model.classes.labels[:-1]
+    terms += [ModelTerm(sensitive, label, category=True).name for label in labels]
+    covariance, remarks = np.zeros_like(restore), None
     if used:
-        said[sensitive] = classes.labels[-1]
+        covariance = restore @ fit.covariance @ restore.T
     else:
-        coins = answerer.design.sampling.coins
-        remarks = [coin_flips(answerer.design.sampling) if coins else EXACT, *selected.remarks]
-    return Regression(
-        kind="linear",
-        outcome=outcome,
-        features=tuple(one.text for one in wanted),
-        condition=selected.text,
-        coefficients=coefficients(
-            [(term, None) for term in terms], restore @ fit.coefficients, covariance, confidence
-        ),
-        covariance=covariance,
-        reference=said,
-        confidence=confidence,
-        records=int(rows.sums.records.sum()),
-        groups=int(rows.sums.groups.sum()),
-        trials=float(rows.sums.trials.sum()),
-        remarks=tuple(remarks),
-        margins=rows.margins,
-    )
+        sampling = answerer.design.sampling
+        remarks = [coin_flips(sampling) if sampling.coins else EXACT, *selected.remarks]
+    table = coefficients(
+        [(term, None) for term in terms], restore @ fit.coefficients, covariance,
+        options.confidence,
+    )  # fmt: skip
+    return model.result("linear", outcome, table, covariance, remarks)
 
 
 def check_outcome(answerer: Answerer, outcome: str, features: Sequence[str]) -> None:
@@ -187,15 +149,14 @@ def outcome_numbers(answerer: Answerer, outcome: str, rows: ModelRows) -> Floats
     return numbers
 
 
-def _check_clear(counts: Evidence, labels: Sequence[Value], name: str) -> None:
+def _check_clear(model: PreparedModel, name: str) -> None:
     """Refuse a class that may as well have no member: its coefficient would divide by noise."""
-    totals = counts.whole()
-    errors = counts.errors()
+    totals, errors = model.counts.whole(), model.counts.errors()
     short = np.flatnonzero(totals < _CLEAR * errors)
     if short.size:
         i = int(short[np.argmin((totals / np.maximum(errors, 1e-300))[short])])
         raise InputError(
-            f"The value {shown(labels[i])} of {name!r} is too rare for this release: it suggests"
-            f" {totals[i]:,.0f} ± {errors[i]:,.0f} such records.",
+            f"The value {shown(model.classes.labels[i])} of {name!r} is too rare for this release:"
+            f" it suggests {totals[i]:,.0f} ± {errors[i]:,.0f} such records.",
             hint="Merge it with others, or select more records.",
         )

@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reconpriv.core.cube import Cube, Sums
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.selections import Selected
+from reconpriv.cells.cube import Cube
+from reconpriv.cells.sums import Sums
+from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
-from reconpriv.learning.margin_evidence import MOST_CELLS, margin_evidence
-from reconpriv.learning.regression import ABOUT, Regression
-from reconpriv.learning.terms import (
-    Encodings,
-    Feature,
-    check_collinear,
-    encode_features,
-    position_of,
-)
-from reconpriv.queries.answer import Answerer, Selected
-from reconpriv.queries.estimate import Design, approximate
-from reconpriv.schema import Value
+from reconpriv.estimate.counts import Design
+from reconpriv.learning.terms import position_of
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.class_counts import ClassCounts, Evidence, PublishedCounts, class_counts
+from reconpriv.theory.estimation.class_counts import (
+    ClassCounts,
+    Evidence,
+    PublishedCounts,
+    class_counts,
+    joined,
+    noisy_counts,
+)
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
 
-_MOST_ENTRIES = 1 << 26  # of the design matrix
-_MOST_PARAMETERS = 1_500
+MOST_CELLS = 1 << 23  # groups x values of a model with margins, several times over
 
-TOO_MANY = "margins are not used: the release has too many groups for a model with them"
-COARSE = "columns that protection groups pool are used with their coarse values"
+
+@dataclass(frozen=True)
+class Classes:
+    """The sensitive values as classes, the reference last: labels, and which values each holds."""
+
+    labels: tuple[Value, ...]
+    members: Floats
 
 
 @dataclass(frozen=True)
@@ -55,20 +60,31 @@ class ModelRows:
         return self.group_row is not None
 
     def evidence(self, members: Floats) -> Evidence:
-        """What the release tells about classes, each a line of 0 and 1 over the values."""
-        margins = self.answerer.margins
-        if self.group_row is None or margins is None or len(members) < 2:
+        """What the release tells about classes, each a line of 0 and 1 over the values.
+
+        Margins tell about sums over groups that cut across the rows of a model. So with them the
+        counts that a fit rests on are those of single groups, and of the margins.
+        """
+        if self.group_row is None or len(members) < 2:
             return Evidence.of(self.counts.merged(members))
-        cube, records = self.answerer.cube, self.sums.records
-        return margin_evidence(cube, margins, self.group_row, records, members)
+        cube, told, row = self.answerer.cube, self.answerer.measurements, self.group_row
+        groups, holds = _group_counts(cube, told.design), told.incidence(cube).matrix
+        unknown = cube.scale * cube.records
+        one_trial, noise = told.alike(members)
+        inside = np.flatnonzero(row >= 0)
 
+        def weights(q: Floats) -> Floats:
+            """What every group and every margin row weigh in Σ q y."""
+            own = np.zeros((cube.groups, q.shape[1]))
+            own[inside] = q[row[inside]]
+            known = np.asarray(holds @ (unknown[:, None] * own)).T
+            taken = told.spectrum.weights(known, np.full(q.shape[1], one_trial), noise).T
+            return np.concatenate([own - holds.T @ taken, taken])
 
-@dataclass(frozen=True)
-class Classes:
-    """The sensitive values as classes, the reference last: labels, and which values each holds."""
-
-    labels: tuple[Value, ...]
-    members: Floats
+        margins = told.distance + holds @ groups.counts
+        exact = not told.design.sampling.coins
+        published = noisy_counts(margins, told.variance, exact_sizes=exact)
+        return Evidence(self.sums.records, joined(groups, published).merged(members), weights)
 
 
 def answerer_of(release: Release, names: Sequence[str]) -> Answerer:
@@ -92,16 +108,17 @@ def gather(
     answerer: Answerer, selected: Selected, names: Sequence[str], *, margins: bool = True
 ) -> ModelRows:
     """Sum the selected groups by the columns of a model; ``margins`` says whether to use any."""
-    keys, sums = answerer.sums_by_value(selected, list(names), margins=False)
+    rows = answerer.rows_of(selected, names)
+    sums = answerer.sums(rows, None, margins=False)
     if not sums.records.sum() > 0:
-        raise no_record()
+        raise InputError("No record satisfies the condition.")
     group_row = None
-    if margins and answerer.margins is not None and _few_groups(answerer):
-        group_row = answerer.rows_of_groups(selected, list(names))
-    return ModelRows(sums, counts_of(sums, answerer.design), tuple(keys), answerer, group_row)
+    if margins and answerer.margins and few_groups(answerer):
+        group_row = rows.of(answerer.cube)
+    return ModelRows(sums, counts_of(sums, answerer.design), tuple(rows.keys), answerer, group_row)
 
 
-def _few_groups(answerer: Answerer) -> bool:
+def few_groups(answerer: Answerer) -> bool:
     """Whether the counts of all groups can be held at once."""
     cells = answerer.cells
     return isinstance(cells, Cube) and cells.groups * cells.schema.domain_size <= MOST_CELLS
@@ -121,35 +138,20 @@ def counts_of(sums: Sums, design: Design) -> ClassCounts:
     return class_counts(published, design.retention)
 
 
-def encoded(
-    answerer: Answerer,
-    features: Sequence[Feature],
-    rows: ModelRows,
-    codes: Sequence[Ints],
-    reference: Mapping[str, Value],
-    classes: int = 1,
-) -> tuple[Encodings, Floats]:
-    """The encodings of the features, and their design matrix; one that cannot be fitted is refused.
-
-    ``classes`` is how many sets of coefficients the model has.
-    """
-    encodings, columns = encode_features(
-        features, codes, answerer.known, rows.sums.records, reference
+def _group_counts(cube: Cube, design: Design) -> ClassCounts:
+    """Reconstructed counts of every group."""
+    observed = np.zeros((cube.groups, cube.schema.domain_size))
+    observed[cube.group, cube.value] = cube.count
+    published = PublishedCounts(
+        records=cube.records.astype(np.float64),
+        observed=observed,
+        scaled_observed=cube.scale[:, None] * observed,
+        scaled_records=cube.scale * cube.records,
+        sampled_squares=np.where(cube.sampled, cube.scale**2, 0.0),
+        uneven=cube.uneven,
+        coins=cube.coins,
     )
-    check_size(len(encodings.terms), classes, rows.sums.records.size)
-    x = encodings.matrix(columns) if columns else np.ones((rows.sums.records.size, 1))
-    check_collinear(x, encodings.terms, rows.sums.records)
-    return encodings, x
-
-
-def check_size(terms: int, classes: int, rows: int) -> None:
-    """Refuse a model that is too large to fit."""
-    if terms * classes > _MOST_PARAMETERS or terms * rows > _MOST_ENTRIES:
-        raise InputError(
-            f"The model has too many parameters: {terms * classes:,} for {rows:,} different rows;"
-            f" at most {min(_MOST_PARAMETERS, _MOST_ENTRIES // rows):,} can be fitted.",
-            hint="Leave columns out, merge sensitive values, or use a number as it is.",
-        )
+    return class_counts(published, design.retention)
 
 
 def classes_of(
@@ -184,35 +186,3 @@ def classes_of(
         last = position_of(name, reference[name], labels)
     order = [*(i for i in range(len(labels)) if i != last), last]
     return Classes(tuple(labels[i] for i in order), members[order])
-
-
-def check_reference(reference: Mapping[str, Value], categories: Sequence[str]) -> None:
-    """Refuse a reference for a column that is not a category of the model."""
-    for name in reference:
-        if name not in categories:
-            raise InputError(
-                f"A reference is given for {name!r}, which is not a category of the model.",
-                hint=f"Its categories: {', '.join(categories) or 'none'}.",
-            )
-
-
-def remarks_of(answerer: Answerer, selected: Selected, *, margins: bool) -> list[str]:
-    """What to know about every regression on a release; ``margins`` are to be used, if any."""
-    found = [ABOUT, *selected.remarks]
-    if not answerer.design.sampling.trials_known:
-        found.append(approximate(answerer.design.sampling))
-    if margins and answerer.margins is not None and not _few_groups(answerer):
-        found.append(TOO_MANY)
-    return found
-
-
-def on_groups(release: Release, found: Regression) -> Regression:
-    """A regression with the remark on protection groups, if the release has any."""
-    if release.description.protect is None:
-        return found
-    return replace(found, remarks=(*found.remarks, COARSE))
-
-
-def no_record() -> InputError:
-    """The error for an empty selection."""
-    return InputError("No record satisfies the condition.")

@@ -23,8 +23,8 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
     validate_data,
 )
 
+from reconpriv.columns.given_values import is_missing
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.given_values import is_missing
 from reconpriv.learning.categories import (
     array_of,
     check_kinds,

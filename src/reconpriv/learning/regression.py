@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
+from reconpriv.columns.schema import Value, json_value
+from reconpriv.estimate.counts import quantile
 from reconpriv.messages.readable import Plottable
-from reconpriv.queries.estimate import quantile
-from reconpriv.schema import Value, json_value
 from reconpriv.theory.arrays import Flags, Floats
 
 ABOUT = (
@@ -43,22 +43,11 @@ class Coefficient:
     p_value: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "term": self.term,
-            "outcome": json_value(self.outcome),
-            "estimate": self.estimate,
-            "standard_error": self.standard_error,
-            "low": _finite(self.low),
-            "high": _finite(self.high),
-            "statistic": self.statistic,
-            "p_value": self.p_value,
-        }
-
-
-def _finite(limit: float) -> float | None:
-    """A limit for JSON, which has no infinity."""
-    return limit if math.isfinite(limit) else None
+        """Its fields as JSON has them."""
+        limits = {name: getattr(self, name) for name in ("low", "high")}
+        # JSON has no infinity.
+        finite = {name: end if math.isfinite(end) else None for name, end in limits.items()}
+        return asdict(self) | {"outcome": json_value(self.outcome)} | finite
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,21 +102,13 @@ class Regression(Plottable):
         return f"{kind[self.kind]} regression of {self.outcome} on {', '.join(self.features)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "kind": self.kind,
-            "outcome": self.outcome,
+        """Its fields as JSON has them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {
             "features": list(self.features),
-            "condition": self.condition,
             "reference": {name: json_value(value) for name, value in self.reference.items()},
-            "confidence": self.confidence,
-            "records": self.records,
-            "groups": self.groups,
-            "trials": self.trials,
             "coefficients": [one.as_dict() for one in self.coefficients],
             "covariance": self.covariance.tolist(),
             "remarks": list(self.remarks),
-            "margins": self.margins,
         }
 
 
@@ -148,35 +129,21 @@ def coefficients(
 
     They are Wald's, except that coefficients which are ``rough`` have limits found by moving them.
     """
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    z = quantile(confidence)
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    errors, z = np.sqrt(np.maximum(np.diag(covariance), 0.0)), quantile(confidence)
     found = []
     for i, (term, outcome) in enumerate(terms):
         estimate, error = float(estimates[i]), float(errors[i])
         low, high = estimate - z * error, estimate + z * error
-        towards = error
+        towards = error  # the standard error on the side of 0
         if move is not None and rough is not None and rough[i]:
             low, high = move(i, -z), move(i, z)
             limit = low if estimate > 0 else high
             if abs(z - _USUAL) > 1e-9:
                 limit = move(i, -_USUAL if estimate > 0 else _USUAL)
             towards = abs(estimate - limit) / _USUAL
-        found.append(_coefficient(term, outcome, estimate, error, low, high, towards))
+        statistic = estimate / towards if error > 0 else None
+        p_value = None if statistic is None else float(2.0 * ndtr(-abs(statistic)))
+        found.append(Coefficient(term, outcome, estimate, error, low, high, statistic, p_value))
     return tuple(found)
-
-
-def _coefficient(
-    term: str,
-    outcome: Value,
-    estimate: float,
-    error: float,
-    low: float,
-    high: float,
-    towards: float,
-) -> Coefficient:
-    """``towards`` is the standard error on the side of 0."""
-    from scipy.special import ndtr  # noqa: PLC0415 - slow import
-
-    z = estimate / towards if error > 0 else None
-    p_value = None if z is None else float(2.0 * ndtr(-abs(z)))
-    return Coefficient(term, outcome, estimate, error, low, high, z, p_value)

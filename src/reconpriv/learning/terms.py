@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.comparisons import unknown_column, unknown_value
+from reconpriv.columns.schema import Kind, Value
 from reconpriv.errors import InputError
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.comparisons import unknown_value
-from reconpriv.queries.sql import unknown_column
-from reconpriv.schema import Kind, Value
 from reconpriv.theory.arrays import Floats, Ints
 
 NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
@@ -32,7 +31,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Term:
+class ModelTerm:
     """One coefficient's column of the model: a number, a value of a category, or neither."""
 
     column: str | None
@@ -73,14 +72,14 @@ class Encodings:
     parts: tuple[Encoding, ...]
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[ModelTerm, ...]:
         """The columns of the design matrix."""
-        found = [Term(None)]
+        found = [ModelTerm(None)]
         for part in self.parts:
             name = part.feature.column
             if part.feature.numeric:
-                found.append(Term(name))
-            found += [Term(name, part.values[i], category=True) for i in part.others]
+                found.append(ModelTerm(name))
+            found += [ModelTerm(name, part.values[i], category=True) for i in part.others]
         return tuple(found)
 
     def matrix(self, columns: Sequence[Floats | Ints]) -> Floats:
@@ -123,7 +122,7 @@ class Encodings:
         back = np.eye(len(terms))
         for part in self.parts:
             if part.feature.numeric:
-                place = terms.index(Term(part.feature.column))
+                place = terms.index(ModelTerm(part.feature.column))
                 back[place, place] = 1.0 / part.spread
                 back[0, place] = -part.mean / part.spread
         return back
@@ -208,7 +207,7 @@ def position_of(name: str, value: Value, values: Sequence[Value]) -> int:
     raise unknown_value(name, value, list(values))
 
 
-def check_collinear(x: Floats, terms: Sequence[Term], records: Floats) -> None:
+def check_collinear(x: Floats, terms: Sequence[ModelTerm], records: Floats) -> None:
     """Refuse a column that is a combination of those before it."""
     if x.shape[0] < x.shape[1]:
         raise InputError(

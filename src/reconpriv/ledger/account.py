@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from reconpriv.core.randomness import Key
+from reconpriv.cells.randomness import Key
+from reconpriv.columns.schema import Schema
 from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
 from reconpriv.ledger.elsewhere import known_elsewhere, open_marks
 from reconpriv.ledger.entries import (
@@ -17,17 +18,17 @@ from reconpriv.ledger.entries import (
     lost_series,
     standing_entries,
 )
-from reconpriv.ledger.file import typed
+from reconpriv.ledger.file import Body, Lines, typed
 from reconpriv.ledger.fingerprint import Fingerprint, keyed_marks
 from reconpriv.ledger.ledger import Ledger, now
-from reconpriv.ledger.lines import Body, Lines
-from reconpriv.ledger.roles import Clash, Marking, Role, clash_words, clashes, role_marks, roles_of
+from reconpriv.ledger.roles import Clash, Marking, clash_words, clashes, role_marks, roles_of
 from reconpriv.ledger.trial_file import COUNT
 from reconpriv.ledger.trials import Tally, excess_words
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Advice, Control, Remedy, make_key
-from reconpriv.policy import Policy
-from reconpriv.schema import Schema
+from reconpriv.policy.policy import Policy
+
+_NOT_TOLD = ("margins", "protect", "harmless")  # of a policy, as they name values and columns
 
 
 @dataclass(frozen=True)
@@ -128,11 +129,6 @@ class Account:
             with suppress(LedgerError):
                 self.ledger.file.append(lambda _: body)
 
-    @property
-    def roles(self) -> dict[str, Role]:
-        """What each column is for."""
-        return roles_of(self.schema)
-
     def _judge(self, lines: Lines) -> Standing:
         """Refuse a change of roles, or a second sample, that nobody asked for."""
         standing = self._standing(lines)
@@ -177,11 +173,12 @@ class Account:
         same = [one for one in known if one.fingerprint == self.fingerprint]
         apart = [one for one in known if one.fingerprint != self.fingerprint]
         others = [one for one in apart if one.fingerprint.same_table(self.fingerprint)]
+        roles = roles_of(self.schema)
         # Of several publications with a clash, the last is told.
         changed = {
             (clash.name, clash.once): replace(clash, date=one.date, line=one.line)
             for one in apart
-            for clash in clashes(self.roles, self.mark, one.roles)
+            for clash in clashes(roles, self.mark, one.roles)
         }
         lost = lost_series(lines.bodies)
         mine = self.fingerprint.series in lost
@@ -215,7 +212,7 @@ class Account:
             )
         spent = [one.rho for one in finished if one.rho is not None]
         margins = self.policy.wanted_margins
-        if spent and margins is not None:
+        if spent and margins:
             self.warnings.append(
                 "The margins of the series add up: unless the table is unchanged, ρ is now as much"
                 f" as {sum(spent) + margins.rho:.4g}."
@@ -234,7 +231,7 @@ class Account:
     def _count(self, standing: Standing, lines: Lines) -> Body:
         """Add the trials of this publication to those of its series, and say if they are many."""
         file, series = self.ledger.trial_file, self.fingerprint.series
-        file.settle(lines.bodies)
+        file.finish(lines.bodies)
         kept = file.parts(lines.bodies).with_(series, self.tally.shown)
         shown = kept.of(series)
         missed = sum(not one.counted for one in standing.series)
@@ -249,24 +246,18 @@ class Account:
         return {COUNT: file.prepare(kept), "part": kept.last}
 
     def _body(self, records: int, groups: int, standing: Standing) -> Body:
-        margins = self.policy.wanted_margins
+        margins, said = self.policy.wanted_margins, self.policy.as_dict()
         return {
             "what": PUBLICATION,
             "date": now(),
             "fingerprint": self.fingerprint.as_dict(),
-            "roles": sorted(role_marks(self.roles, self.mark)),
+            "roles": sorted(role_marks(roles_of(self.schema), self.mark)),
             "known": open_marks(self.schema),
-            "policy": _plain_policy(self.policy),
-            "rho": None if margins is None else margins.rho,
+            "policy": {name: said[name] for name in said if name not in _NOT_TOLD},
+            "rho": margins.rho if margins else None,
             "records": records,
             "groups": groups,
             "second_sample": standing.second,
             "role_change": bool(standing.clashes) and not standing.begun,
             "counted": True,
         }
-
-
-def _plain_policy(policy: Policy) -> dict[str, Any]:
-    """A policy without the values that it names."""
-    said = policy.as_dict()
-    return {name: said[name] for name in said if name not in ("margins", "protect", "harmless")}

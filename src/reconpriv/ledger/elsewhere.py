@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reconpriv.core.randomness import new_salt
+from reconpriv.cells.randomness import new_salt
+from reconpriv.columns.schema import Schema
 from reconpriv.ledger.entries import WITHDRAWAL
-from reconpriv.ledger.file import SUFFIX
-from reconpriv.ledger.lines import Body, unchecked_bodies
+from reconpriv.ledger.file import SUFFIX, Body, unchecked_bodies
 from reconpriv.ledger.roles import IN_MANIFESTS, Clash, Role, clashes, folded, roles_of
-from reconpriv.schema import Schema
 
 _MOST_BYTES = 1 << 24
 

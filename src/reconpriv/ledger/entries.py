@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.ledger.file import Body
 from reconpriv.ledger.fingerprint import Fingerprint
-from reconpriv.ledger.lines import Body
 
 PUBLICATION, UNFINISHED, WITHDRAWAL = "publication", "unfinished", "withdrawal"
 REPAIR, RECOUNT = "repair", "recount"
@@ -49,23 +49,16 @@ class Entry:
     withdrawn: Withdrawal | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; the hashes are left out, which nobody can read."""
+        """What the JSON of a ledger says of it; the hashes are left out, which nobody can read."""
+        said = {_IN_JSON.get(name, name): value for name, value in vars(self).items()}
         gone = self.withdrawn
-        return {
-            "line": self.line,
-            "date": self.date,
-            "series": self.series,
-            "release": self.release,
-            "policy": self.policy,
-            "margins_rho": self.rho,
-            "records": self.records,
-            "groups": self.groups,
-            "second_sample": self.second_sample,
-            "role_change": self.role_change,
-            "trials_counted": self.counted,
-            "finished": self.finished,
-            "withdrawn": None if gone is None else {"date": gone.date, "why": gone.why},
-        }
+        said["withdrawn"] = None if gone is None else vars(gone)
+        return {name: value for name, value in said.items() if name}
+
+
+_IN_JSON = {
+    "rho": "margins_rho", "counted": "trials_counted", "fingerprint": "", "roles": "", "part": "",
+}  # fmt: skip
 
 
 def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:

@@ -1,40 +1,53 @@
-"""The file of a ledger: read whole, appended to under a lock, never rewritten."""
+"""The file of a ledger: read whole, appended to under a lock, never rewritten.
+
+A line is ``MAC JSON``. Its MAC is HMAC-SHA-256 of the previous MAC and the JSON text, under a key
+derived from the secret one. So a line that is changed, removed, added or moved is noticed, except
+that lines may be cut off at the end: what remains is a ledger as it once was.
+"""
 
 from __future__ import annotations
 
-import errno
+import hmac
+import json
 import os
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
-from reconpriv.core.randomness import Key, ledger_key
+from reconpriv.cells.randomness import Key, ledger_key
 from reconpriv.errors import LedgerError
-from reconpriv.ledger.lines import Body, Lines, read_lines, written_line
+from reconpriv.ledger.private_file import content_of, private_file, refused
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.writing.uninterrupted import uninterrupted
 
-try:
-    import fcntl
-except ImportError:  # not on Windows, where publishers must take turns
-    fcntl = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from reconpriv.ledger.trial_file import TrialFile
 
 SUFFIX = ".ledger"
-# Neither follow a link nor wait for the other end of a pipe.
-AS_A_FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_READ = 1 << 20
+Body = dict[str, Any]
+
+_MAC_DIGITS = 64
+_START = "0" * _MAC_DIGITS
 
 
-class Beside(Protocol):
-    """A file that goes with the next line: it takes its place once the line is written."""
+@dataclass(frozen=True)
+class LineFault:
+    """The first line that is not as it was written; ``torn`` if it only lacks its end."""
 
-    def commit(self) -> None:
-        """The line is written."""
+    line: int
+    torn: bool
 
-    def abandon(self) -> None:
-        """The line could not be written."""
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines up to the first fault, the MAC of the last one and the length of all, in bytes."""
+
+    bodies: tuple[Body, ...]
+    mac: str
+    length: int
+    fault: LineFault | None = None
 
 
 class LedgerFile:
@@ -44,6 +57,7 @@ class LedgerFile:
         """``file`` is the key's; the ledger may not exist yet."""
         self.key_file = file
         self.path = file.with_name(file.name + SUFFIX)
+        self._shown = f"The ledger {self.path.name}"
         self._secret = ledger_key(key, b"mac")
 
     @contextmanager
@@ -52,24 +66,12 @@ class LedgerFile:
 
         Nobody writes while they are looked at.
         """
-        try:
-            handle = os.open(self.path, os.O_RDONLY | AS_A_FILE)
-        except FileNotFoundError:
-            yield read_lines(self._secret, b"")
-            return
-        except OSError as error:
-            raise self._refused("cannot be read", error) from None
-        try:
-            self._check_mode(handle)
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_SH)
-            try:
-                content = _content(handle)
-            except OSError as error:
-                raise self._refused("cannot be read", error) from None
-            yield read_lines(self._secret, content)
-        finally:
-            os.close(handle)
+        with ExitStack() as stack:
+            content = b""
+            with suppress(FileNotFoundError):
+                handle = stack.enter_context(private_file(self.path, self._shown))
+                content = content_of(handle, self._shown)
+            yield self._lines(content)
 
     def whole(self) -> Lines:
         """Its lines, all of which must be as they were written."""
@@ -85,13 +87,15 @@ class LedgerFile:
                 hint="Keep the key in a folder that you may write to.",
             )
 
-    def append(self, make: Callable[[Lines], Body], beside: Beside | None = None) -> Body:
+    def append(self, make: Callable[[Lines], Body], beside: TrialFile | None = None) -> Body:
         """Add the line made from those that are there; nobody else writes in between.
 
-        ``beside`` is a file that goes with the line.
+        ``beside`` is the file that goes with the line: its next state takes its place once the
+        line is written, and is forgotten if it could not be.
         """
-        with self._locked() as handle, uninterrupted():  # the line and the file go together
-            lines = self.sound(read_lines(self._secret, _content(handle)))
+        # The line and the file go together.
+        with private_file(self.path, self._shown, write=True) as handle, uninterrupted():
+            lines = self.sound(self._lines(content_of(handle, self._shown)))
             # What fails in here has prepared nothing, or forgets it by itself: the file beside may
             # still be that of the last line, left by a process that was killed.
             body = make(lines)
@@ -110,59 +114,21 @@ class LedgerFile:
 
         The line is completed if only its newline is missing, and cut off otherwise.
         """
-        with self._locked() as handle:
-            content = _content(handle)
-            lines = read_lines(self._secret, content)
+        with private_file(self.path, self._shown, write=True) as handle:
+            content = content_of(handle, self._shown)
+            lines = self._lines(content)
             if lines.fault is None:
                 return False
             if not lines.fault.torn:
                 self.sound(lines)
-            completed = read_lines(self._secret, content + b"\n")
+            completed = self._lines(content + b"\n")
             kept = completed.fault is None
-            if not kept:
-                os.ftruncate(handle, lines.length)
-            else:
+            if kept:
                 os.write(handle, b"\n")
-                lines = completed
-            self._write(handle, lines, make(kept))
-            return True
-
-    def _write(self, handle: int, lines: Lines, body: Body) -> None:
-        line = written_line(self._secret, lines.mac, body)
-        try:
-            if os.write(handle, line) != len(line):
-                raise OSError(0, "no space left on the device")
-            os.fsync(handle)
-        except BaseException as error:
-            with suppress(OSError):
+            else:
                 os.ftruncate(handle, lines.length)
-            if isinstance(error, OSError):
-                raise self._refused("cannot be written", error) from None
-            raise
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | AS_A_FILE, 0o600)
-        except OSError as error:
-            raise self._refused("cannot be written", error) from None
-        try:
-            self._check_mode(handle)
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            yield handle
-        finally:
-            os.close(handle)  # and with it the lock
-
-    def _check_mode(self, handle: int) -> None:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            raise LedgerError(f"The ledger {self.path.name} is not a regular file.")
-        if os.name == "posix" and mode & 0o077:
-            raise LedgerError(
-                f"The ledger {self.path.name} is open to others (mode {stat.S_IMODE(mode):04o}).",
-                hint=f"Make it yours alone: chmod 600 {self.path.name}.",
-            )
+            self._write(handle, completed if kept else lines, make(kept))
+            return True
 
     def sound(self, lines: Lines) -> Lines:
         """These lines, or a refusal if one is not as it was written."""
@@ -174,9 +140,53 @@ class LedgerFile:
             hint=see_ledger(self.key_file),
         )
 
-    def _refused(self, what: str, error: OSError) -> LedgerError:
-        why = "it is a link" if error.errno == errno.ELOOP else error.strerror
-        return LedgerError(f"The ledger {self.path.name} {what}: {why}.")
+    def _lines(self, content: bytes) -> Lines:
+        """Check the lines of a ledger, one after another."""
+        bodies: list[Body] = []
+        mac, length = _START, 0
+        for number, line in enumerate(_split(content), start=1):
+            found, text = line[:_MAC_DIGITS], line[_MAC_DIGITS + 1 :].removesuffix(b"\n")
+            torn = not line.endswith(b"\n")
+            genuine = hmac.compare_digest(found, self._mac(mac, text).encode())
+            if torn or not genuine or line[_MAC_DIGITS : _MAC_DIGITS + 1] != b" ":
+                return Lines(tuple(bodies), mac, length, LineFault(number, torn))
+            bodies.append(json.loads(text))
+            mac, length = found.decode(), length + len(line)
+        return Lines(tuple(bodies), mac, length)
+
+    def _write(self, handle: int, lines: Lines, body: Body) -> None:
+        text = json.dumps(body, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+        line = self._mac(lines.mac, text).encode() + b" " + text + b"\n"
+        try:
+            if os.write(handle, line) != len(line):
+                raise OSError(0, "no space left on the device")
+            os.fsync(handle)
+        except BaseException as error:
+            with suppress(OSError):
+                os.ftruncate(handle, lines.length)
+            if isinstance(error, OSError):
+                raise refused(self._shown, "written", error) from None
+            raise
+
+    def _mac(self, previous: str, text: bytes) -> str:
+        return hmac.new(self._secret, previous.encode() + b" " + text, "sha256").hexdigest()
+
+
+def unchecked_bodies(content: bytes) -> Iterator[Body]:
+    """What the lines of another key's ledger say, as far as it can be read."""
+    for line in _split(content):
+        try:
+            body = json.loads(line[_MAC_DIGITS + 1 :])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(body, dict):
+            yield body
+
+
+def _split(content: bytes) -> list[bytes]:
+    """The lines with their newlines; bytes.splitlines would also cut at carriage returns."""
+    *lines, last = content.split(b"\n")
+    return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def see_ledger(key_file: Path) -> Remedy:
@@ -188,12 +198,3 @@ def typed(file: Path) -> str:
     """A path as one would type it here."""
     here = file.is_relative_to(Path.cwd())
     return str(file.relative_to(Path.cwd()) if here else file)
-
-
-def _content(handle: int) -> bytes:
-    # Not through a copy of the handle: an interrupt could leave it open, and the lock with it.
-    parts, done = [], 0
-    while part := os.pread(handle, _READ, done):
-        parts.append(part)
-        done += len(part)
-    return b"".join(parts)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
 
-from reconpriv.core.randomness import Key, encoded, ledger_key
-from reconpriv.policy import Policy
-from reconpriv.schema import Column, Schema
+from reconpriv.cells.randomness import Key, encoded, ledger_key
+from reconpriv.columns.schema import Column, Schema
+from reconpriv.policy.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Fingerprint:
             hashed(b"domain", *(encoded(column, value) for value in schema.domain)),
             tuple(sorted(hashed(b"public", one.name.encode()) for one in schema.public)),
             tuple(sorted(described(one) for one in schema.public)),
-            None if protection is None else hashed(b"protect", _text(protection.as_dict())),
+            hashed(b"protect", _text(protection.as_dict())) if protection else None,
             float(policy.retention),
         )
 
@@ -87,23 +87,13 @@ class Fingerprint:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for a line of the ledger."""
-        return {
-            "sensitive": self.sensitive,
-            "domain": self.domain,
-            "names": list(self.names),
-            "columns": list(self.columns),
-            "protect": self.protect,
-            "retention": self.retention,
-        }
+        """What a line of the ledger says of it."""
+        return dict(vars(self))
 
     @classmethod
     def from_dict(cls, said: dict[str, Any]) -> Self:
-        """Read it back from an authenticated line."""
-        names, columns = tuple(said["names"]), tuple(said["columns"])
-        return cls(
-            said["sensitive"], said["domain"], names, columns, said["protect"], said["retention"]
-        )
+        """The fingerprint that an authenticated line holds."""
+        return cls(**said | {name: tuple(said[name]) for name in ("names", "columns")})
 
 
 def keyed_marks(key: Key) -> Callable[[str, str], str]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from reconpriv.core.randomness import Key
+from reconpriv.cells.randomness import Key
 from reconpriv.errors import LedgerError
 from reconpriv.ledger.entries import RECOUNT, REPAIR, WITHDRAWAL, Entry, entries_of
-from reconpriv.ledger.file import LedgerFile
-from reconpriv.ledger.lines import Body, Fault, Lines
+from reconpriv.ledger.file import Body, LedgerFile, LineFault, Lines
 from reconpriv.ledger.trial_file import COUNT, TrialFile
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.phrases import listed
@@ -27,7 +26,7 @@ class LedgerCheck:
     """
 
     lines: int
-    fault: Fault | None
+    fault: LineFault | None
     name: str
     count_fault: str = ""
 
@@ -49,13 +48,12 @@ class LedgerCheck:
                 f"{self.count_fault} Restore both from a backup. If there is none, a repair goes on"
                 " with what is there, and the ledger says so."
             )
+        if self.fault is None and self.lines == 0:
+            return f"{self.name}: nothing was published with this key yet."
         if self.fault is None:
-            match self.lines:
-                case 0:
-                    return f"{self.name}: nothing was published with this key yet."
-                case 1:
-                    return f"The only line of {self.name} is as it was written."
-            return f"All {self.lines:,} lines of {self.name} are as they were written."
+            one = f"The only line of {self.name} is as it was written."
+            all_ = f"All {self.lines:,} lines of {self.name} are as they were written."
+            return one if self.lines == 1 else all_
         if self.fault.torn:
             return (
                 f"Line {self.fault.line} of {self.name}, the last, lacks its end: the process that"
@@ -73,13 +71,12 @@ class LedgerCheck:
         return self.verdict
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        fault = None if self.fault is None else {"line": self.fault.line, "torn": self.fault.torn}
+        """The finding as JSON has it."""
         return {
             "ledger": self.name,
             "sound": self.sound,
             "lines": self.lines,
-            "fault": fault,
+            "fault": None if self.fault is None else dict(vars(self.fault)),
             "count_fault": self.count_fault,
             "verdict": self.verdict,
         }
@@ -132,7 +129,7 @@ class Ledger:
                 done.append("Counting of trials starts again.")
             else:
                 done.append("Counting of trials goes on from the count that is there.")
-            done += [] if not lost else [f"{_lost_words(len(lost))}."]
+            done += [_lost_words(lost)] if lost else []
         return tuple(done)
 
     def withdraw(self, line: int, *, why: str) -> tuple[str, ...]:
@@ -170,13 +167,13 @@ class Ledger:
         return tuple(
             f"Repaired on {body['date'][:10]}: the ledger or the count of trials was not complete,"
             " so releases from before that day may be missing here."
-            + (f" {_lost_words(len(body['lost']))}." if body.get("lost") else "")
+            + (f" {_lost_words(body['lost'])}" if body.get("lost") else "")
             for body in self.file.whole().bodies
             if body["what"] == RECOUNT
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The publications as JSON has them."""
         entries = [one.as_dict() for one in self.entries]
         name = self.file.path.name
         return {"ledger": name, "publications": entries, "doubts": list(self.doubts)}
@@ -212,10 +209,9 @@ def _withdrawable(entries: tuple[Entry, ...], line: Any) -> Entry:
     return found
 
 
-def _lost_words(series: int) -> str:
-    if series == 1:
-        return "A series was published of which the ledger has no line"
-    return f"{series} series were published of which the ledger has no line"
+def _lost_words(series: list[str]) -> str:
+    many = "A series was" if len(series) == 1 else f"{len(series)} series were"
+    return f"{many} published of which the ledger has no line."
 
 
 def now() -> str:

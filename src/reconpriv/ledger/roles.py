@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reconpriv.columns.schema import Schema
 from reconpriv.messages.one_line import shortened
 from reconpriv.messages.phrases import listed
-from reconpriv.schema import Schema
 
 
 class Role(StrEnum):
@@ -45,12 +45,10 @@ class Clash:
 
 def roles_of(schema: Schema) -> dict[str, Role]:
     """The role of every column that has one, by name."""
-    person = () if schema.person is None else (schema.person,)
-    return {
-        **dict.fromkeys((one.name for one in schema.public), Role.PUBLIC),
-        **dict.fromkeys((one.name for one in person), Role.PERSON),
-        schema.sensitive.name: Role.SENSITIVE,
-    }
+    found = dict.fromkeys((one.name for one in schema.public), Role.PUBLIC)
+    if schema.person is not None:
+        found[schema.person.name] = Role.PERSON
+    return found | {schema.sensitive.name: Role.SENSITIVE}
 
 
 def folded(name: str) -> str:
@@ -80,13 +78,11 @@ def clashes(roles: dict[str, Role], mark: Marking, known: frozenset[str]) -> tup
 
 def clash_words(found: tuple[Clash, ...], *, done: bool = False) -> str:
     """What changes, or has changed, and what comes of it, in a sentence."""
-    once = listed([f"{_named(one)} was {one.once} ({one.date[:10]})" for one in found])
-    now = listed([f"{_named(one)} {one.now}" for one in found])
+    names = [repr(shortened(one.name)) for one in found]
+    pairs = list(zip(names, found, strict=True))
+    once = listed([f"{name} was {one.once} ({one.date[:10]})" for name, one in pairs])
+    now = listed([f"{name} {one.now}" for name, one in pairs])
     makes, tells = ("makes", "tells") if done else ("would make", "would tell")
     return (
         f"With this key {once}, and this release {makes} {now}: one {tells} what the other hides."
     )
-
-
-def _named(one: Clash) -> str:
-    return repr(shortened(one.name))

@@ -11,30 +11,22 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from reconpriv.core.randomness import Key, seal, unseal
+from reconpriv.cells.randomness import Key, seal, unseal
 from reconpriv.errors import LedgerError
 from reconpriv.ledger.entries import entries_of, lost_series, standing_entries
-from reconpriv.ledger.file import AS_A_FILE, see_ledger
-from reconpriv.ledger.lines import Body
-from reconpriv.ledger.trial_parts import Parts
-from reconpriv.ledger.trials import Shown
+from reconpriv.ledger.file import Body, see_ledger
+from reconpriv.ledger.private_file import content_of, private_file, refused
+from reconpriv.ledger.trials import CountedTrials, Shown
 
 SUFFIX = ".trials"
 COUNT = "trials"
 """What a line calls the digest of this file; null where counting started again."""
-
-
-def recorded_count(bodies: tuple[Body, ...]) -> str | None:
-    """The digest that the lines of a ledger end with; None if they say nothing of this file."""
-    said = [body[COUNT] for body in bodies if COUNT in body]
-    return said[-1] if said else None
 
 
 class _UnsoundError(LedgerError):
@@ -59,7 +51,7 @@ class TrialFile:
             return error.what
         return ""
 
-    def parts(self, bodies: tuple[Body, ...]) -> Parts:
+    def parts(self, bodies: tuple[Body, ...]) -> CountedTrials:
         """What was shown; refuses a file that does not go with the ledger's lines.
 
         What was withdrawn is left out, and so is what a series kept together once none of its
@@ -67,7 +59,7 @@ class TrialFile:
         """
         found = self._find(bodies)
         if found is None:
-            return Parts()
+            return CountedTrials()
         gone = {
             (one.fingerprint.series, part)
             for one in entries_of(bodies)
@@ -83,29 +75,24 @@ class TrialFile:
         None if there is no file, or none that this key has written.
         """
         sealed = self._sealed(self.path)
-        content = None if sealed is None else unseal(self._key, sealed)
-        if sealed is None or content is None:
+        if sealed is None:
             return None
-        return _digest(sealed), _parts(content).series
+        content = unseal(self._key, sealed)
+        return None if content is None else (_digest(sealed), _parts(content).series)
 
-    def settle(self, bodies: tuple[Body, ...]) -> None:
+    def finish(self, bodies: tuple[Body, ...]) -> None:
         """Finish what a process did not that was killed just after its line was written."""
         found = self._find(bodies)
         if found is not None and found[0] == self._next:
             self.commit()
 
-    def prepare(self, parts: Parts) -> str:
+    def prepare(self, parts: CountedTrials) -> str:
         """Write the next file under its passing name; returns its digest for the line."""
         stream = io.BytesIO()
         arrays: dict[str, Any] = {}
         for (series, part), one in parts.shown.items():
             name = f"{series}.{part}" if part else series
-            arrays |= {
-                f"{name}:group": one.group,
-                f"{name}:cell": one.cell,
-                f"{name}:trials": one.trials,
-                f"{name}:level": np.array(one.level),
-            }
+            arrays |= {f"{name}:{part}": np.asarray(value) for part, value in vars(one).items()}
         np.savez(stream, **arrays)
         sealed = seal(self._key, stream.getvalue())
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -118,8 +105,7 @@ class TrialFile:
         except BaseException as error:
             self.abandon()
             if isinstance(error, OSError):
-                words = f"{self.path.name} cannot be written: {error.strerror}."
-                raise LedgerError(words) from None
+                raise refused(self.path.name, "written", error) from None
             raise
         return _digest(sealed)
 
@@ -140,7 +126,8 @@ class TrialFile:
 
     def _find(self, bodies: tuple[Body, ...]) -> tuple[Path, bytes] | None:
         """The file that goes with these lines and what it holds; None if there need not be one."""
-        recorded = recorded_count(bodies)
+        # The digest that the lines end with; None if they say nothing of this file.
+        recorded = next((body[COUNT] for body in reversed(bodies) if COUNT in body), None)
         sealed = self._sealed(self.path)
         if recorded is None and bodies:  # a ledger that does not say: any file of this key will do
             return None if sealed is None else (self.path, self._opened(sealed))
@@ -151,48 +138,35 @@ class TrialFile:
         if sealed is None:
             if recorded is None:
                 return None
-            raise self._refused(f"{self._what} is missing.")
+            raise self._refused("is missing.")
         self._opened(sealed)
         raise self._refused(
-            f"{self._what} does not go with the ledger: one of the two is an older copy, or the"
-            " ledger lost its last lines."
+            "does not go with the ledger: one of the two is an older copy, or the ledger lost its"
+            " last lines."
         )
 
     def _opened(self, sealed: bytes) -> bytes:
         content = unseal(self._key, sealed)
         if content is None:
-            raise self._refused(f"{self._what} is not as it was written.")
+            raise self._refused("is not as it was written.")
         return content
 
-    @property
-    def _what(self) -> str:
-        return f"{self.path.name}, which counts the trials of earlier releases,"
-
-    def _refused(self, words: str) -> LedgerError:
-        return _UnsoundError(words, hint=see_ledger(self._key_file))
+    def _refused(self, wrong: str) -> LedgerError:
+        what = f"{self.path.name}, which counts the trials of earlier releases,"
+        return _UnsoundError(f"{what} {wrong}", hint=see_ledger(self._key_file))
 
     def _sealed(self, path: Path) -> bytes | None:
         try:
-            with os.fdopen(os.open(path, os.O_RDONLY | AS_A_FILE), "rb") as stream:
-                mode = os.fstat(stream.fileno()).st_mode
-                if not stat.S_ISREG(mode):
-                    raise LedgerError(f"{path.name} is not a regular file.")
-                if os.name == "posix" and mode & 0o077:
-                    raise LedgerError(
-                        f"{path.name} is open to others (mode {stat.S_IMODE(mode):04o}).",
-                        hint=f"Make it yours alone: chmod 600 {path.name}.",
-                    )
-                return stream.read()
+            with private_file(path, path.name) as handle:
+                return content_of(handle, path.name)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise LedgerError(f"{path.name} cannot be read: {error.strerror}.") from None
 
 
-def _parts(content: bytes) -> Parts:
+def _parts(content: bytes) -> CountedTrials:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         names = dict.fromkeys(name.partition(":")[0] for name in arrays)
-        return Parts(
+        return CountedTrials(
             {
                 (name.partition(".")[0], name.partition(".")[2]): Shown(
                     arrays[f"{name}:group"],

@@ -8,20 +8,17 @@ read from it about as much as from key and release together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.kernel import Kernel, PublishedBatch, excess_over
-from reconpriv.core.randomness import Words
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.randomness import Words, new_salt
+from reconpriv.protect.kernel import Draw, excess_over
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
 MOST_CELLS = 1 << 18
 MOST_CELLS_OF_A_PART = 1 << 14  # there may be thousands of parts, and one machine gets them all
-_NO_WORDS: Words = np.zeros(0, dtype=np.uint64)
-_NO_COUNTS: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -31,9 +28,9 @@ class Shown:
     Of very many groups only some are kept: those whose hash begins with ``level`` zero bits.
     """
 
-    group: Words = field(default_factory=lambda: _NO_WORDS)
-    cell: Words = field(default_factory=lambda: _NO_WORDS)
-    trials: Ints = field(default_factory=lambda: _NO_COUNTS)
+    group: Words = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    cell: Words = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    trials: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     level: int = 0
 
     def with_(self, other: Shown) -> Shown:
@@ -48,14 +45,53 @@ class Shown:
 
     def thinned(self, most: int | None = None) -> Shown:
         """As many groups as may be kept, chosen by their hashes alone."""
-        most = MOST_CELLS if most is None else most
-        found = self
+        level = self.level
         while True:
-            kept = begins_with_zeros(found.group, found.level)
-            found = Shown(found.group[kept], found.cell[kept], found.trials[kept], found.level)
-            if found.cell.size <= most:
-                return found
-            found = replace(found, level=found.level + 1)
+            kept = begins_with_zeros(self.group, level)
+            if np.count_nonzero(kept) <= (MOST_CELLS if most is None else most):
+                return Shown(self.group[kept], self.cell[kept], self.trials[kept], level)
+            level += 1
+
+
+KEPT_APART = 4
+
+
+@dataclass(frozen=True)
+class CountedTrials:
+    """Trials by series and part, oldest first; a part can be taken out if its release is withdrawn.
+
+    The latest releases of a series are a part each. The part ``""`` is those before them, whose
+    trials can no longer be told apart, and stay counted. ``last`` is the part that was added last.
+    """
+
+    shown: dict[tuple[str, str], Shown] = field(default_factory=dict)
+    last: str = ""
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The series that have trials."""
+        return tuple(dict.fromkeys(series for series, _ in self.shown))
+
+    def of(self, series: str) -> Shown:
+        """All trials of a series together."""
+        found = Shown()
+        for (name, _), one in self.shown.items():
+            found = found.with_(one) if name == series else found
+        return found
+
+    def without(self, gone: set[tuple[str, str]]) -> CountedTrials:
+        """These parts, but for some."""
+        return CountedTrials({name: one for name, one in self.shown.items() if name not in gone})
+
+    def with_(self, series: str, shown: Shown) -> CountedTrials:
+        """The trials of one more release of a series, as a part of their own."""
+        apart = [name for name in self.shown if name[0] == series and name[1]]
+        old = apart[: max(len(apart) + 1 - KEPT_APART, 0)]
+        found = dict(self.without(set(old)).shown)
+        for name in old:
+            found[series, ""] = found.get((series, ""), Shown()).with_(self.shown[name])
+        part = new_salt()
+        return CountedTrials(found | {(series, part): shown}, part)
 
 
 def begins_with_zeros(hashes: Words, bits: int) -> Flags:
@@ -72,14 +108,15 @@ class Tally:
     limits: list[Floats] = field(default_factory=list)
     seen: int = 0
 
-    def add(self, kernel: Kernel, batch: CellBatch) -> None:
-        """Note a batch of whole groups that is published."""
-        ids, cells, drawn = kernel.trials(batch)
+    def see(self, batch: CellBatch, draw: Draw) -> None:
+        """Note what is drawn of a batch that is published."""
+        batch = batch.whole
         self.seen += batch.groups
-        self.shown = self.shown.with_(Shown(ids[batch.group_of_cell], cells, drawn))
-        kept = begins_with_zeros(ids, self.shown.level)
-        self.groups.append(ids[kept])
-        self.limits.append(kernel.limits(batch)[kept])
+        group = draw.groups[batch.group_of_cell]
+        self.shown = self.shown.with_(Shown(group, draw.cells, draw.trials))
+        kept = begins_with_zeros(draw.groups, self.shown.level)
+        self.groups.append(draw.groups[kept])
+        self.limits.append(draw.limits[kept])
 
     def join(self, part: Tally) -> None:
         """Add what another machine tallied of other groups."""
@@ -88,53 +125,31 @@ class Tally:
         self.groups += part.groups
         self.limits += part.limits
 
-    def thinned(self, most: int) -> Tally:
-        """The tally of fewer groups, chosen by their hashes."""
-        shown = self.shown.thinned(most)
+    def small(self) -> Tally:
+        """The tally of few groups, chosen by their hashes: what one machine sends to another."""
+        if not self.groups:
+            return self
+        shown = self.shown.thinned(MOST_CELLS_OF_A_PART)
+        groups, limits = self._kept(shown.level)
+        return Tally(shown, [groups], [limits], self.seen)
+
+    def _kept(self, level: int) -> tuple[Words, Floats]:
+        """The groups that are kept at a level, and their limits."""
         groups, limits = np.concatenate(self.groups), np.concatenate(self.limits)
-        kept = begins_with_zeros(groups, shown.level)
-        return Tally(shown, [groups[kept]], [limits[kept]], self.seen)
+        kept = begins_with_zeros(groups, level)
+        return groups[kept], limits[kept]
 
     def excess(self, shown: Shown) -> Floats:
         """For the groups of this publication that are kept: all shown trials over the limit."""
         if not self.groups:
             return np.zeros(0)
-        groups, limits = np.concatenate(self.groups), np.concatenate(self.limits)
-        kept = begins_with_zeros(groups, shown.level)
-        groups, limits = groups[kept], limits[kept]
+        groups, limits = self._kept(shown.level)
         order = np.argsort(groups)
         place = np.searchsorted(groups[order], shown.group)
         place = np.minimum(place, groups.size - 1)
         here = groups[order][place] == shown.group
         total = np.bincount(place[here], weights=shown.trials[here], minlength=groups.size)
         return excess_over(total.astype(np.int64), limits[order])
-
-
-@dataclass(frozen=True)
-class Tallied:
-    """Publishes as a kernel does, and tallies the trials."""
-
-    kernel: Kernel
-    tally: Tally
-
-    def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
-        """Publish the batch."""
-        self.tally.add(self.kernel, batch)
-        return self.kernel(batch)
-
-
-@dataclass(frozen=True)
-class TallyPart:
-    """Tallies the groups of one part of the table, on whatever machine has them."""
-
-    kernel: Kernel
-
-    def __call__(self, batches: Iterator[CellBatch]) -> Tally:
-        """The tally, small enough to be sent."""
-        tally = Tally()
-        for batch in batches:
-            tally.add(self.kernel, batch)
-        return tally.thinned(MOST_CELLS_OF_A_PART)
 
 
 def excess_words(excess: Floats, groups: int, level: int) -> str:

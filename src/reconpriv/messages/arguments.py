@@ -54,6 +54,7 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 # A condition that is not text gets advice of its own, where conditions are parsed.
 _CHECKED_LATER = ("where",)
+_SEQUENCES = ("Iterable", "Sequence")
 _SEVERAL = {"str": "texts", "float": "numbers", "Value": "values"}
 
 
@@ -99,20 +100,6 @@ def check_path(name: str, path: Any) -> None:
         raise InputError(f"{name} holds half a character, which no path can have.") from None
 
 
-def _check_text(name: str, text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{name} holds half a character, so it is no text.") from None
-
-
-def _check_size(name: str, number: Integral) -> None:
-    try:
-        float(number)
-    except OverflowError:
-        raise InputError(f"{name} is too large a number.") from None
-
-
 @cache
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
@@ -131,12 +118,17 @@ def _check(
     if not _fits(value, said, known):
         shown = "None" if value is None else f"a value of type {type(value).__name__}"
         raise InputError(f"{name} must be {_words(said)}; got {shown}.")
-    if _PATH in said:
-        check_path(name, value)
-    elif isinstance(value, str):
-        _check_text(name, value)
-    elif isinstance(value, Integral):
-        _check_size(name, value)
+    try:
+        if _PATH in said:
+            check_path(name, value)
+        elif isinstance(value, str):
+            value.encode()
+        elif isinstance(value, Integral):
+            float(value)
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds half a character, so it is no text.") from None
+    except OverflowError:
+        raise InputError(f"{name} is too large a number.") from None
 
 
 def _fits(value: Any, said: str, known: Mapping[str, Any]) -> bool:
@@ -149,7 +141,7 @@ def _fits_one(value: Any, said: str, known: Mapping[str, Any]) -> bool:
         if not _TYPES[name][1](value):
             return False
         # What can be read only once is not looked at.
-        looked_at = name in ("Iterable", "Sequence") and isinstance(value, Collection)
+        looked_at = name in _SEQUENCES and isinstance(value, Collection)
         inner = inner.removesuffix("]")
         if inner == "Value":  # one of a column; elsewhere it may be a list of them
             return not looked_at or all(isinstance(one, Hashable) for one in value)
@@ -157,23 +149,20 @@ def _fits_one(value: Any, said: str, known: Mapping[str, Any]) -> bool:
     if name in known:
         found = known[name]
         # An alias or a protocol may be anything; what it needs is checked where it is used.
-        return not _is_class(found) or isinstance(value, found)
+        judged = isinstance(found, type) and not getattr(found, "_is_protocol", found is Any)
+        return not judged or isinstance(value, found)
     return name.rpartition(".")[2] in (one.__name__ for one in type(value).__mro__)
-
-
-def _is_class(found: Any) -> bool:
-    return isinstance(found, type) and found is not Any and not getattr(found, "_is_protocol", 0)
 
 
 def _words(said: str) -> str:
     """What an annotation allows; a path may be a text, which goes without saying."""
-    names = [one for one in _split(said, "|") if one != "str" or _PATH not in said]
-    return listed([_name_words(*one.removesuffix("]").split("[", 1)) for one in names], "or")
-
-
-def _name_words(name: str, inner: str = "") -> str:
-    of = f" of {_SEVERAL[inner]}" if name in ("Iterable", "Sequence") and inner in _SEVERAL else ""
-    return _TYPES[name][0] + of if name in _TYPES else f"a {name}"
+    words = []
+    for one in _split(said, "|"):
+        name, _, inner = one.removesuffix("]").partition("[")
+        of = f" of {_SEVERAL[inner]}" if inner in _SEVERAL and name in _SEQUENCES else ""
+        if name != "str" or _PATH not in said:
+            words.append(_TYPES[name][0] + of if name in _TYPES else f"a {name}")
+    return listed(words, "or")
 
 
 def _split(said: str, mark: str) -> list[str]:

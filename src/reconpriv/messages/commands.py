@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reconpriv.messages.nearest import in_list
 
 if TYPE_CHECKING:
-    from reconpriv.core.margins import Margins
-    from reconpriv.policy import Policy
+    from reconpriv.policy.margin_settings import Margins
+    from reconpriv.policy.policy import Policy
+    from reconpriv.policy.protection import Protection
 
 OUT = "release"
 _TEXT_WIDTH = 78
@@ -26,10 +29,16 @@ def publish_command(source: str, parts: Iterable[Part], *, variable: bool = Fals
     return folded([f"reconpriv publish {table} {OUT}/", *map(written, parts)])
 
 
-def policy_parts(policy: Policy) -> list[Part]:
+GROUPS_FILE = "groups.csv"
+FileOf = Callable[[Mapping[str, str]], str]
+"""The name of a file that holds these groups."""
+
+
+def policy_parts(policy: Policy, file_of: FileOf = lambda _: GROUPS_FILE) -> list[Part]:
     """The options that stand for a policy; a user's own bound has none.
 
     Whatever a preset decides is there, so that the command means the same with any default.
+    ``file_of`` names the files of the groups that protection pools over.
     """
     plain = policy.as_dict()
     parts: list[Part] = [
@@ -43,16 +52,26 @@ def policy_parts(policy: Policy) -> list[Part]:
     if policy.harmless:
         values = ("NULL" if value is None else str(value) for value in policy.harmless)
         parts.append(("--harmless", listed(values)))
-    if policy.news_only:
-        parts.append(("--news-only", None))
     if plain["unattainable"] != "refuse":
         parts.append(("--unattainable", plain["unattainable"]))
+    parts += protect_parts(policy.wanted_protection, file_of)
     return parts + margin_parts(policy.wanted_margins)
 
 
-def margin_parts(margins: Margins | None) -> list[Part]:
+def protect_parts(protection: Protection, file_of: FileOf) -> list[Part]:
+    """The options that stand for protection groups."""
+
+    def how(said: Any) -> str:
+        if isinstance(said, Mapping):
+            return file_of(said)
+        return ",".join(map(str, said)) if isinstance(said, list) else str(said)
+
+    return [("--protect", assigned(name, how(said))) for name, said in protection.as_dict().items()]
+
+
+def margin_parts(margins: Margins) -> list[Part]:
     """The options that stand for margins; defaults are left out."""
-    if margins is None:
+    if not margins:
         return [("--margins", "0")]
     epsilon = margins.round_epsilon
     parts: list[Part] = [
@@ -61,14 +80,20 @@ def margin_parts(margins: Margins | None) -> list[Part]:
     if not margins.usual_delta:
         parts.append(("--margins-delta", repr(margins.delta)))
     if margins.tables is not None:
-        tables = ("+".join(_in_list(name, "+") for name in names) for names in margins.tables)
+        tables = ("+".join(in_list(name, "+") for name in names) for names in margins.tables)
         parts.append(("--margin-tables", ",".join(tables)))
     return parts
 
 
 def listed(names: Iterable[str]) -> str:
     """Names separated by commas, quoted if they must be."""
-    return ",".join(map(_in_list, names))
+    return ",".join(map(in_list, names))
+
+
+def assigned(name: str, said: str) -> str:
+    """COLUMN=WHAT, with the column quoted if it must be."""
+    plain = name == name.strip() and not set(name) & {"=", '"'}
+    return f"{name if plain else _quoted(name)}={said}"
 
 
 def columns_option(option: str, names: Iterable[str]) -> str:
@@ -93,6 +118,5 @@ def written(part: Part) -> str:
     return option if value is None else f"{option} {shlex.quote(value)}"
 
 
-def _in_list(name: str, more: str = "") -> str:
-    plain = name == name.strip() and not set(name) & {",", '"', *more}
-    return name if plain else '"' + name.replace('"', '""') + '"'
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -21,7 +21,7 @@ def nearest_name(asked: str, known: Iterable[str]) -> str | None:
 
 def column_hint(asked: str, known: Sequence[str]) -> str:
     """Which column was meant, or all that exist, as they are written in a list of columns."""
-    return _hint(asked, known, _in_lists, "a list of columns")
+    return _hint(asked, known, in_list, "a list of columns")
 
 
 def sql_column_hint(asked: str, known: Sequence[str]) -> str:
@@ -39,9 +39,9 @@ def _hint(asked: str, known: Sequence[str], written: Callable[[str], str], where
     return hint
 
 
-def _in_lists(name: str) -> str:
-    """In double quotes if the name holds commas or quotes, or begins or ends with a space."""
-    return name if name == name.strip() and not set(',"') & set(name) else _quoted(name)
+def in_list(name: str, more: str = "") -> str:
+    """In double quotes if it holds commas, quotes or ``more``, or has a space at an end."""
+    return name if name == name.strip() and not set(name) & {",", '"', *more} else _quoted(name)
 
 
 def _in_sql(name: str) -> str:

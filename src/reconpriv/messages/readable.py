@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reconpriv.messages.arguments import checked
 
 if TYPE_CHECKING:
-    from reconpriv.show.chart import Chart
+    from reconpriv.show.charts.chart import Chart
 
 
 class Readable:
@@ -19,7 +19,7 @@ class Readable:
 
     def __str__(self) -> str:
         """The result as text."""
-        from reconpriv.show.results import text_of  # noqa: PLC0415 - see above
+        from reconpriv.show.results.registered import text_of  # noqa: PLC0415 - see above
 
         return text_of(self)
 
@@ -28,7 +28,7 @@ class Readable:
         return str(self)
 
     def _repr_html_(self) -> str:
-        from reconpriv.show.results import html_of  # noqa: PLC0415 - see above
+        from reconpriv.show.results.registered import html_of  # noqa: PLC0415 - see above
 
         return html_of(self)
 
@@ -46,6 +46,6 @@ class Plottable(Readable):
 
         ``plot().save("chart.html")`` writes a file: .html, .svg, .png, or .json (Vega-Lite).
         """
-        from reconpriv.show.results import chart_of  # noqa: PLC0415 - see Readable
+        from reconpriv.show.results.registered import chart_of  # noqa: PLC0415 - see Readable
 
         return chart_of(self, most=most, order=order)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 HIDDEN = "(hidden: it may hold a password)"
@@ -42,21 +42,25 @@ def shown_file(path: str | os.PathLike[str]) -> str:
     return HIDDEN if may_hold_password(path) else Path(path).name or os.fspath(path)
 
 
+def _parts(words: Iterable[str]) -> Iterator[str]:
+    """The words, and the values of options: --option=value is one word."""
+    for word in words:
+        yield from (part for part in (word, word.partition("=")[2]) if part)
+
+
 def without_folders(text: str, words: Iterable[str]) -> str:
     """A text in which paths among some words are cut to the names of their files."""
-    for word in words:
-        for part in (word, word.partition("=")[2]):
-            if "/" in part.strip("/") and not may_hold_password(part):
-                text = text.replace(part, Path(part).name)
+    for part in _parts(words):
+        if "/" in part.strip("/") and not may_hold_password(part):
+            text = text.replace(part, Path(part).name)
     return text
 
 
 def without_secrets(text: str, words: Iterable[str] = ()) -> str:
     """A text without the suspicious ones among some words, recognisable logins and keys."""
-    for word in words:
-        for part in (word, word.partition("=")[2]):  # --option=value is one word
-            if part and may_hold_password(part):
-                text = text.replace(part, HIDDEN)
+    for part in _parts(words):
+        if may_hold_password(part):
+            text = text.replace(part, HIDDEN)
     return _KEY.sub(HIDDEN_KEY, _GIVEN.sub(HIDDEN, _WORD.sub(_without_login, text)))
 
 

@@ -1,20 +1,35 @@
-"""Text files that cannot be read as they are: what they look like, and the command that helps."""
+"""Texts that anyone may have written: read and parsed, or refused with the command that helps.
+
+Files that go with a table or a release (domains, groups, questions) are small; what has no end must
+not be read at all.
+"""
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import json
 import os
+import select
 import shlex
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from reconpriv.errors import InputError
-from reconpriv.messages.redaction import may_hold_password
+from reconpriv.errors import InputError, MissingFileError
+from reconpriv.messages.arguments import check_path
+from reconpriv.messages.redaction import may_hold_password, shown_path
 
 STANDARD_INPUT = "standard input"
+
+LARGEST = 100 << 20
+"""In bytes; a group for each of a million values is a quarter of it."""
+
+_PATIENCE = 5.0
+"""Seconds in which somebody has to begin to write into a named pipe."""
 
 _CHUNK = 1 << 20
 _ASCII = bytes(range(128))
@@ -99,3 +114,69 @@ def _chunks(path: str) -> Iterator[bytes]:
     with suppress(OSError, EOFError, zlib.error), opener(path, "rb") as stream:
         while chunk := stream.read(_CHUNK):
             yield chunk
+
+
+def read_side_file(path: str | os.PathLike[str], what: str, hint: str = "") -> str:
+    """The text of a file or of a pipe; ``what`` is what a sentence calls it."""
+    shown = f"The {what} {shown_path(path)}"
+    check_path(f"The path of the {what}", path)
+    try:
+        mode = Path(path).stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a device"
+            raise InputError(f"{shown} cannot be read: it is {kind}.", hint=hint)
+        # Without waiting, as a pipe would, until somebody writes into it.
+        unwaiting = getattr(os, "O_NONBLOCK", 0)
+        with open(path, "rb", opener=lambda file, how: os.open(file, how | unwaiting)) as stream:
+            content = _begun(stream.fileno(), mode) + stream.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise InputError(f"{shown} is larger than {LARGEST >> 20} MB.", hint=hint)
+        return content.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise MissingFileError(f"There is no {what} at {shown_path(path)}.") from None
+    except UnicodeDecodeError:
+        if stat.S_ISREG(mode):
+            raise not_utf8(path, shown) from None
+        raise InputError(f"{shown} is not UTF-8 text.", hint=hint) from None
+    except TimeoutError:
+        raise InputError(f"{shown} is a pipe that nobody writes into.", hint=hint) from None
+    except OSError as error:
+        raise InputError(f"{shown} cannot be read ({type(error).__name__}).", hint=hint) from None
+
+
+def _begun(handle: int, mode: int) -> bytes:
+    """The first bytes of a pipe, if they are there; TimeoutError if nobody writes into it."""
+    if not stat.S_ISFIFO(mode):
+        return b""
+    waiting = select.poll()
+    waiting.register(handle, select.POLLIN)
+    ready = waiting.poll(_PATIENCE * 1000)
+    try:
+        first = os.read(handle, LARGEST)
+    except BlockingIOError:  # there is a writer, and it is slow
+        first, ready = b"", [(handle, 0)]
+    if not ready:
+        raise TimeoutError
+    os.set_blocking(handle, True)
+    return first
+
+
+def parsed_json(text: str) -> Any:
+    """Parsed JSON; a ValueError says in brackets what is wrong with it.
+
+    Python's own parser gives up on deep nesting and on huge integers with other errors, and lets
+    half a surrogate pair through, which no file can hold.
+    """
+    try:
+        found = json.loads(text)
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f" (line {error.lineno})") from None
+    except UnicodeEncodeError:
+        raise ValueError(" (half a surrogate pair)") from None
+    except RecursionError:
+        raise ValueError(" (nested too deeply)") from None
+    except ValueError:
+        raise ValueError(" (an integer of thousands of digits)") from None
+    return found

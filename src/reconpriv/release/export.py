@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from reconpriv.columns.schema import ColumnLabels, Value
 from reconpriv.errors import OutputError
-from reconpriv.extras import install_hint
+from reconpriv.extras import needs
 from reconpriv.messages.redaction import shown_file, shown_path
 from reconpriv.release.export_names import file_names
-from reconpriv.schema import ColumnLabels, Value
 from reconpriv.writing.file import check_file, whole_file
 
 _FILE_LABEL = "Randomised release (reconpriv)"
@@ -282,12 +282,7 @@ class _Sheet:
 
 
 def _libraries() -> Sequence[Any]:
-    try:
+    with needs("formats", "Files of statistical programs need pyreadstat and polars.", OutputError):
         import polars  # noqa: PLC0415 - an extra
         import pyreadstat  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise OutputError(
-            "Files of statistical programs need pyreadstat and polars.",
-            hint=install_hint("formats"),
-        ) from None
     return pyreadstat, polars

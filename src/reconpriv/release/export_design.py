@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.core.cube import Cube
-from reconpriv.core.protected_cube import ProtectedCube
+from reconpriv.cells.cube import Cube
+from reconpriv.columns.schema import Column, ColumnLabels, Kind, Value
 from reconpriv.errors import OutputError
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.release.manifest import Manifest
-from reconpriv.release.scripts.base import DesignNames
-from reconpriv.schema import ColumnLabels
+
+DesignNames = tuple[str, str, str, str]
 
 PLAIN = Remedy("write the records alone", Control.PLAIN, True)
 
 
+# What a script can compare with. Numbers with fractions, and moments, differ in their last digits.
+_COMPARABLE = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
+_LARGEST = 2**31
+_AWKWARD = '\\"`$'  # some program takes them for more than letters
+_LONGEST = 80
+
+
+@dataclass(frozen=True)
+class CheckAnswer:
+    """An answer of the release: how many records have a public value, a sensitive one, or both.
+
+    ``among`` is a public column with its value, ``holding`` a sensitive value; None is any.
+    """
+
+    among: tuple[Column, Value] | None
+    holding: Value | None
+    count: float
+    standard_error: float
+
+
+def comparable(column: Column, value: Value) -> bool:
+    """Whether every program can be asked for this value, and reads it as we do."""
+    if value is None or column.kind not in _COMPARABLE:
+        return False
+    if isinstance(value, str):
+        awkward = any(c in _AWKWARD or unicodedata.category(c).startswith("C") for c in value)
+        return value.strip() == value != "" and len(value) <= _LONGEST and not awkward
+    return isinstance(value, bool) or not isinstance(value, int) or abs(value) < _LARGEST
+
+
 @dataclass(frozen=True)
 class DesignedRecords:
-    """Records with the columns of the design, and what all columns are labelled."""
+    """Records with the columns of the design, and what all columns are labelled.
+
+    ``names`` are those of the group, its records, the independent trials that they rest on, and
+    records per trial.
+    """
 
     table: pa.Table
     labels: dict[str, ColumnLabels]
@@ -43,9 +78,7 @@ def designed_records(cube: Cube, manifest: Manifest, label_bytes: int | None) ->
     ``label_bytes`` is the longest label that the file can hold.
     """
     schema = manifest.schema
-    whole, within = cube, np.arange(cube.groups)
-    if isinstance(cube, ProtectedCube):
-        whole, within = cube.whole, cube.within
+    whole, within = cube.whole, cube.within
     names = design_names([column.name for column in schema.columns])
     rows = np.repeat(np.arange(cube.count.size), cube.count)
     micro = cube.group[rows]
@@ -58,16 +91,16 @@ def designed_records(cube: Cube, manifest: Manifest, label_bytes: int | None) ->
     domain = pa.array(list(schema.domain))
     columns[schema.sensitive.name] = domain.take(pa.array(cube.value[rows]))
     design = (group + 1, whole.records[group], trials[group], whole.scale[group])
-    columns |= {name: pa.array(some) for name, some in zip(names.all, design, strict=True)}
-    pooled = isinstance(cube, ProtectedCube)
-    labels = dict(manifest.labels) | {
-        names.group: ColumnLabels(
-            "Protection group, randomised as one" if pooled else "Group, randomised as one"
-        ),
-        names.records: ColumnLabels("Records in the group"),
-        names.trials: ColumnLabels("Independent trials that the records of the group rest on"),
-        names.weight: ColumnLabels("Design weight: records per trial"),
-    }
+    columns |= {name: pa.array(some) for name, some in zip(names, design, strict=True)}
+    pooled = whole is not cube
+    what = "Protection group" if pooled else "Group"
+    titles = (
+        f"{what}, randomised as one",
+        "Records in the group",
+        "Independent trials that the records of the group rest on",
+        "Design weight: records per trial",
+    )
+    labels = dict(manifest.labels) | dict(zip(names, map(ColumnLabels, titles), strict=True))
     sensitive = schema.sensitive.name
     said = labels.get(sensitive, ColumnLabels())
     labels[sensitive] = replace(
@@ -89,9 +122,9 @@ def corrected_title(title: str, manifest: Manifest, label_bytes: int | None) -> 
 
 
 def design_names(columns: list[str]) -> DesignNames:
-    """Names that begin like no column."""
+    """Names that begin alike, and like no column: group, records, trials and weight."""
     prefix, number = "rp_", 1
     while any(name.lower().startswith(prefix) for name in columns):
         number += 1
         prefix = f"rp{number}_"
-    return DesignNames(prefix)
+    return f"{prefix}group", f"{prefix}records", f"{prefix}trials", f"{prefix}weight"

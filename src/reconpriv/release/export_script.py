@@ -1,39 +1,386 @@
-"""The script that goes with an export: in the language of the program that reads the file."""
+"""The script that goes with an export: in the language of the program that reads the file.
+
+Each corrects a count and compares three answers with those of the release. A program is a record
+of its templates, in which @word is a name that begins like the columns of the design, and «word» a
+part that depends on the release or on the answer.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+import textwrap
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from reconpriv.columns.schema import Column, Kind, Value, value_text
 from reconpriv.release.export import Script, program_of, script_path
-from reconpriv.release.export_design import DesignedRecords
+from reconpriv.release.export_design import CheckAnswer, DesignedRecords
 from reconpriv.release.export_names import file_names
 from reconpriv.release.manifest import Manifest
-from reconpriv.release.scripts.base import Answer, Setting
-from reconpriv.release.scripts.r import r_script
-from reconpriv.release.scripts.sas import sas_script
-from reconpriv.release.scripts.spss import spss_script
-from reconpriv.release.scripts.stata import stata_script
 
-_WRITERS = {"R": r_script, "SAS": sas_script, "SPSS": spss_script, "Stata": stata_script}
+_WIDTH = 90
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_ABOUT = (
+    "Counts from «data words», a randomised release made by reconpriv.",
+    "Public columns are exact, but «holder words» is randomised: a value was kept with probability"
+    " p, else replaced by any of the m values, so a published count must be corrected: estimate ="
+    " (n - N (1-p) / m) / p for n of N records.",
+    "The @records records of a group rest on @trials independent trials, each of which stands for"
+    " @weight records; programs that take rows as independent give standard errors that are too"
+    " small, but those below are right.",
+    "For intervals that also hold for small counts, ask reconpriv query.",
+)
+_POOLED = (
+    "Groups are pooled over «pooled words»: choose records by other columns only, or estimates and"
+    " standard errors are wrong."
+)
+_MARGINS = (
+    "The release also has margins, which this file has not; with them reconpriv answers more"
+    " precisely, and with the estimator 'records' it answers as below."
+)
+_LAST = "At the end, three answers are compared with those of the release."
+
+
+@dataclass(frozen=True)
+class Program:
+    """How scripts of a program are written.
+
+    ``comment`` is what begins and ends a comment, and begins its further lines. ``where`` chooses
+    records by a «column», ``kept`` is that as a statement. ``public`` and ``holders`` are answers
+    about all chosen records, and about those of a sensitive «value».
+    """
+
+    comment: tuple[str, str, str]
+    head: str
+    where: str
+    public: str
+    holders: str
+    text: Callable[[str], str]
+    everywhere: str = ""
+    kept: str = ""
+    tail: str = ""
+    date: str = ""
+
+    def literal(self, column: Column, value: Value, *, parquet: bool) -> str:
+        """A value of a column; R compares texts."""
+        if not self.date:
+            text = value_text(column.kind, value)
+            if column.kind is Kind.BOOLEAN:
+                text = text.upper() if parquet else text.lower()
+            return self.text(text)
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dt.date):
+            month = _MONTHS[value.month - 1]
+            return self.date.format(value, month=month, MONTH=month.upper())
+        return str(int(value))
+
+
+def _ascii(text: str) -> str:
+    """A literal in ASCII, which R reads the same in every locale."""
+    letters = []
+    for letter in text:
+        code = ord(letter)
+        if letter in "\\'":
+            letters.append(f"\\{letter}")
+        elif code < 32 or code == 127:
+            letters.append(f"\\x{code:02x}")
+        else:
+            letters.append(letter if code < 127 else f"\\U{{{code:x}}}")
+    return f"'{''.join(letters)}'"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _compound(text: str) -> str:
+    """A literal that may hold an apostrophe; Stata's macros begin with $ or `."""
+    return '`"' + text.replace("$", r"\$").replace("`", r"\`") + "\"'"
+
+
+_R = """\
+# Run it where the data are: Rscript «script»
+
+p <- @retention
+m <- @domain
+sensitive <- «sensitive»
+«read»
+design <- c(«design»)
+data[design] <- lapply(data[design], as.numeric)
+«labels»
+# How many of these rows hold one sensitive value, with the standard error.
+# Take whole groups: choose rows by public columns.
+corrected <- function(rows, value) {
+  stray <- (1 - p) / m
+  keep <- p + stray
+  holds <- as.numeric(rows[[sensitive]] %in% value)
+  observed <- sum(holds)
+  weights <- rows$@weight
+  holders <- (sum(weights * holds) - stray * sum(weights)) / p
+  drawn <- holders * (keep * (1 - keep) - stray * (1 - stray)) +
+    sum(weights) * stray * (1 - stray)
+  groups <- rows[!duplicated(rows$@group), ]
+  of_group <- tapply(holds, factor(rows$@group, groups$@group), sum)
+  share <- as.numeric(of_group) / groups$@records
+  trials <- groups$@trials
+  part <- (groups$@records %% trials) / trials
+  uneven <- part * (1 - part) * trials^2 / pmax(trials - 1, 1) * share * (1 - share)
+  rounding <- ifelse(trials < groups$@records, groups$@weight^2 / 6, 0)
+  c(
+    count = (observed - stray * nrow(rows)) / p,
+    standard_error = sqrt((max(drawn, 0) + sum(uneven)) / p^2 + sum(rounding))
+  )
+}
+
+# An answer beside the one that the release gives.
+compared <- function(what, found, expected) {
+  cat(what, ": ", paste(format(found, digits = 10), collapse = ", standard error "), sep = "")
+  cat("\\n")
+  stopifnot(all(abs(found - expected) <= 1e-6 * (1 + abs(expected))))
+}
+"""
+_SAS = """\
+/* Run it where the data are; each answer is shown beside the expected one. */
+
+%xpt2loc(libref=work, filespec=«file»);
+
+proc sql;
+  create table @constants (@p num, @stray num);
+  insert into @constants values (@retention, «rate»);
+"""
+_SAS_HOLDERS = """\
+  create table @groups as
+    select @group, sum(«holder» = «value») as @held,
+      max(@records) as @records, max(@trials) as @trials,
+      max(@weight) as @weight
+    from work.dataset«where» group by @group;
+  create table @sums as
+    select sum(@held) as held, sum(@records) as size,
+      sum(@weight * @held) as scaled_held, sum(@weight * @records) as scaled,
+      sum(mod(@records, @trials) / @trials * (1 - mod(@records, @trials) / @trials)
+        * @trials * @trials / max(@trials - 1, 1)
+        * @held / @records * (1 - @held / @records)) as uneven,
+      sum(case when @trials < @records then @weight * @weight / 6 else 0 end) as rounding
+    from @groups;
+  create table @corrected as
+    select (held - @stray * size) / @p as answer,
+      sqrt((max((scaled_held - @stray * scaled) / @p
+        * ((@p + @stray) * (1 - @p - @stray) - @stray * (1 - @stray))
+        + scaled * @stray * (1 - @stray), 0) + uneven) / (@p * @p) + rounding) as standard_error
+    from @sums, @constants;
+  select answer, «count» as expected, standard_error,
+    «error» as expected_error from @corrected;
+  drop table @groups, @sums, @corrected;
+"""
+_SPSS_HOLDERS = """\
+GET FILE=«file».
+«kept»COMPUTE @held = 0.
+IF («holder» = «value») @held = 1.
+AGGREGATE OUTFILE=* /BREAK=@group /@held=SUM(@held)
+  /@size=MEAN(@records) /@n=MEAN(@trials) /@scale=MEAN(@weight).
+COMPUTE @share = @held / @size.
+COMPUTE @part = MOD(@size, @n) / @n.
+COMPUTE @uneven = @part * (1 - @part) * @n**2 / MAX(@n - 1, 1) * @share * (1 - @share).
+COMPUTE @rounding = 0.
+IF (@n < @size) @rounding = @scale**2 / 6.
+COMPUTE @scaled = @scale * @size.
+COMPUTE @scaledheld = @scale * @held.
+COMPUTE @one = 1.
+AGGREGATE OUTFILE=* /BREAK=@one /@held=SUM(@held) /@size=SUM(@size) /@uneven=SUM(@uneven)
+  /@rounding=SUM(@rounding) /@scaled=SUM(@scaled) /@scaledheld=SUM(@scaledheld).
+COMPUTE @p = @retention.
+COMPUTE @stray = (1 - @p) / @domain.
+COMPUTE @keep = @p + @stray.
+COMPUTE @holders = (@scaledheld - @stray * @scaled) / @p.
+COMPUTE @drawn = @holders * (@keep * (1 - @keep) - @stray * (1 - @stray))
+  + @scaled * @stray * (1 - @stray).
+COMPUTE @count = (@held - @stray * @size) / @p.
+COMPUTE @se = SQRT((MAX(@drawn, 0) + @uneven) / @p**2 + @rounding).
+COMPUTE @expected = «count».
+COMPUTE @expected_se = «error».
+FORMATS @count @expected @se @expected_se (F18.4).
+LIST @count @expected @se @expected_se.
+"""
+_SPSS_PUBLIC = """\
+GET FILE=«file».
+«kept»COMPUTE @one = 1.
+AGGREGATE OUTFILE=* /BREAK=@one /@count=N.
+COMPUTE @expected = «whole».
+FORMATS @count @expected (F18.0).
+LIST @count @expected.
+"""
+_STATA = """\
+* Run it where the data are: do «script»
+
+version 14
+use «file», clear
+scalar @p = @retention
+scalar @m = @domain
+
+* Data of one row per group, with @held holders as published: the corrected count.
+capture program drop @corrected
+program @corrected, rclass
+    tempvar share part uneven rounding scaled
+    scalar @stray = (1 - @p) / @m
+    scalar @keep = @p + @stray
+    generate double `share' = @held / @records
+    generate double `part' = mod(@records, @trials) / @trials
+    generate double `uneven' = `part' * (1 - `part') * @trials^2 / max(@trials - 1, 1) ///
+        * `share' * (1 - `share')
+    generate double `rounding' = cond(@trials < @records, @weight^2 / 6, 0)
+    generate double `scaled' = @weight * @records
+    quietly summarize `uneven'
+    scalar @uneven = r(sum)
+    quietly summarize `rounding'
+    scalar @rounding = r(sum)
+    quietly summarize `scaled'
+    scalar @all = r(sum)
+    quietly replace `scaled' = @weight * @held
+    quietly summarize `scaled'
+    scalar @holders = (r(sum) - @stray * @all) / @p
+    scalar @drawn = @holders * (@keep * (1 - @keep) ///
+        - @stray * (1 - @stray)) + @all * @stray * (1 - @stray)
+    quietly summarize @records
+    scalar @all = r(sum)
+    quietly summarize @held
+    return scalar count = (r(sum) - @stray * @all) / @p
+    return scalar se = sqrt((max(@drawn, 0) + @uneven) / @p^2 + @rounding)
+end
+"""
+_STATA_HOLDERS = """\
+preserve
+«kept»generate double @held = «holder» == «value»
+collapse (sum) @held (mean) @records @trials @weight, by(@group)
+@corrected
+display "count " %18.4f r(count) ", standard error " %14.4f r(se)
+assert reldif(r(count), «count») < 1e-06
+assert reldif(r(se), «error») < 1e-06
+restore
+"""
+PROGRAMS = {
+    "R": Program(
+        ("# ", "", "# "),
+        _R,
+        "data[data[[«column»]] %in% «at», ]",
+        "compared(«what», nrow(«where»), «whole»)",
+        "compared(«what»,\n  corrected(«where», «value»),\n  c(«count», «error»))",
+        _ascii,
+        everywhere="data",
+    ),
+    "SAS": Program(
+        ("/* ", " */", "   "),
+        _SAS,
+        " where «column» = «at»",
+        "  select count(*) as answer, «whole» as expected from work.dataset«where»;\n",
+        _SAS_HOLDERS,
+        _quoted,
+        tail="quit;\n",
+        date="'{0.day}{MONTH}{0.year}'d",
+    ),
+    "SPSS": Program(
+        ("* ", "", "  "),
+        "* Run it where the data are; each answer is listed beside the expected one.\n",
+        "«column» = «at»",
+        _SPSS_PUBLIC,
+        _SPSS_HOLDERS,
+        _quoted,
+        kept="SELECT IF («where»).\n",
+        date="DATE.DMY({0.day}, {0.month}, {0.year})",
+    ),
+    "Stata": Program(
+        ("* ", "", "* "),
+        _STATA,
+        " if «column» == «at»",
+        "count«where»\nassert r(N) == «whole»\n",
+        _STATA_HOLDERS,
+        _compound,
+        kept="keep«where»\n",
+        date="td({0.day:02}{month}{0.year})",
+    ),
+}
 
 
 def export_script(
-    path: Path, records: DesignedRecords, manifest: Manifest, answers: tuple[Answer, ...]
+    path: Path, records: DesignedRecords, manifest: Manifest, answers: tuple[CheckAnswer, ...]
 ) -> Script:
     """A script that counts in the file as the release does."""
-    program, script = program_of(path), script_path(path)
-    columns = records.table.column_names
-    setting = Setting(
-        data=path.name,
-        script=script.name,
-        sensitive=manifest.schema.sensitive,
-        retention=manifest.policy.retention,
-        domain_size=manifest.schema.domain_size,
-        design=records.names,
-        names={name: name for name in columns} if program == "R" else file_names(columns, program),
-        labels={name: said.title for name, said in records.labels.items() if said.title},
-        pooled=manifest.pooled,
-        margins=manifest.margins is not None,
-        answers=answers,
-    )
-    return Script(script, _WRITERS[program](setting))
+    name, script = program_of(path), script_path(path)
+    program, schema = PROGRAMS[name], manifest.schema
+    columns, sensitive = records.table.column_names, schema.sensitive
+    own = name == "R"  # R takes any name, in quotes
+    names = {one: one for one in columns} if own else file_names(columns, name)
+    parquet, p, m = path.suffix.lower() == ".parquet", manifest.policy.retention, schema.domain_size
+    known = {"@retention": repr(p), "@domain": str(m)}
+    prefix = records.names[0].removesuffix("group")
+
+    def filled(text: str, parts: Mapping[str, str]) -> str:
+        text = re.sub(r"@\w+", lambda found: known.get(found[0], prefix + found[0][1:]), text)
+        return re.sub(r"«([^»]*)»", lambda found: parts[found[1]], text)
+
+    titles = {one: said.title for one, said in records.labels.items() if said.title}
+    parts = {
+        "data words": _plain(path.name),
+        "holder words": _plain(names[sensitive.name]),
+        "pooled words": _plain(", ".join(manifest.pooled)),
+        "script": script.name,
+        "file": program.text(path.name),
+        "sensitive": program.text(sensitive.name),
+        "rate": repr((1.0 - p) / m),
+        "design": ", ".join(map(program.text, records.names)),
+        "read": _R_READ[parquet].format(program.text(path.name)),
+        "labels": "".join(
+            f"attr(data[[{program.text(one)}]], 'label') <- {program.text(label)}\n"
+            for one, label in titles.items()
+        ),
+    }
+
+    def answer(one: CheckAnswer) -> str:
+        where, what, kept = program.everywhere, "all records", ""
+        if one.among is not None:
+            column, value = one.among
+            place = program.text(column.name) if own else names[column.name]
+            at = {"column": place, "at": program.literal(column, value, parquet=parquet)}
+            where = filled(program.where, at)
+            what = f"{column.name} = {value_text(column.kind, value)}"
+            kept = filled(program.kept, {"where": where})
+        about = parts | {
+            "where": where, "kept": kept, "holder": names[sensitive.name],
+            "whole": f"{one.count:.0f}", "count": repr(one.count),
+            "error": repr(one.standard_error),
+        }  # fmt: skip
+        if one.holding is None:
+            return filled(program.public, about | {"what": program.text(what)})
+        held = f"{sensitive.name} = {value_text(sensitive.kind, one.holding)}"
+        about["what"] = program.text(f"{held}, {what}")
+        about["value"] = program.literal(sensitive, one.holding, parquet=parquet)
+        return filled(program.holders, about)
+
+    about = [*_ABOUT, *([_POOLED] if manifest.pooled else [])]
+    about += [*([_MARGINS] if manifest.margins else []), _LAST]
+    comments = [line for one in about for line in _comment(filled(one, parts), *program.comment)]
+    lines = [*comments, filled(program.head, parts), *map(answer, answers)]
+    ends = [program.tail] if name in ("R", "SAS") else []
+    return Script(script, "\n".join([*lines, *ends]))
+
+
+_R_READ = {
+    True: "data <- as.data.frame(arrow::read_parquet({}))\ndata[] <- lapply(data, as.character)",
+    False: "data <- read.csv({}, colClasses = 'character', na.strings = '',\n"
+    "  check.names = FALSE, encoding = 'UTF-8')",
+}
+
+
+def _comment(sentence: str, begin: str, end: str, more: str) -> list[str]:
+    first, *rest = textwrap.wrap(sentence, _WIDTH)
+    lines = [begin + first, *(more + line for line in rest)]
+    return [*lines[:-1], lines[-1] + end]
+
+
+def _plain(text: str) -> str:
+    """A name inside a comment: on one line, and unable to end it."""
+    kept = "".join(" " if unicodedata.category(c).startswith("C") else c for c in text)
+    return kept.replace("*/", "* /").replace("/*", "/ *")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from reconpriv.errors import ReleaseError
-from reconpriv.release.described_files import Files
+from reconpriv.release.described import Files
 from reconpriv.release.manifest import Manifest
 
 
@@ -38,7 +38,7 @@ class ReleaseFolder:
     def margin_files(self) -> tuple[Path, ...]:
         """The files of margins; none if there are no margins."""
         margins = self.manifest.margins
-        return () if margins is None else self._paths(margins.files)
+        return self._paths(margins.files) if margins else ()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -54,7 +54,7 @@ class ReleaseFolder:
         described = (
             self.manifest.data_files,
             self.manifest.group_files,
-            None if margins is None else margins.files,
+            margins.files if margins else None,
         )
         hashes = [digest for files in described if files is not None for digest in files.hashes]
         for path, expected in zip(self.files, hashes, strict=True):

@@ -7,17 +7,24 @@ are values that are published anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.kernel import PublishedBatch
-from reconpriv.engines.base import PublishFunction
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.columns.schema import (
+    Column,
+    ColumnLabels,
+    Kind,
+    Schema,
+    Value,
+    json_value,
+    parse_value,
+)
 from reconpriv.errors import InputError
-from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value, json_value, parse_value
+from reconpriv.protect.kernel import Draw
 
 _MOST_CATEGORIES = 1000
 _CATEGORICAL = (Kind.STRING, Kind.INTEGER)
@@ -46,26 +53,30 @@ def _fits(column: Column, value: Value) -> bool:
 
 
 @dataclass
-class Watched:
-    """Publishes as a kernel does, and notes the published values of labelled public columns."""
+class LabelledValues:
+    """Notes the published values of labelled public columns as batches pass."""
 
-    publish: PublishFunction
     schema: Schema
     labels: Mapping[str, ColumnLabels]
     seen: dict[str, set[Value]] = field(default_factory=dict)
 
-    def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
-        """Publish the batch."""
-        self.see(batch)
-        return self.publish(batch)
-
-    def see(self, batch: CellBatch) -> None:
+    def see(self, batch: CellBatch, draw: Draw | None = None) -> None:  # noqa: ARG002
         """Note the values of a batch that is published."""
         for column, coded in zip(self.schema.public, batch.public, strict=True):
-            values = self.seen.setdefault(column.name, set())
-            if column.name in self.labels and len(values) <= _MOST_CATEGORIES:
-                used = coded.values.take(np.unique(coded.codes)).to_pylist()
-                values.update(value for value in used if value is not None)
+            if column.name in self.labels:
+                values = self.seen.setdefault(column.name, set())
+                if len(values) <= _MOST_CATEGORIES:
+                    used = coded.values.take(np.unique(coded.codes)).to_pylist()
+                    values.update(value for value in used if value is not None)
+
+    def join(self, part: LabelledValues) -> None:
+        """Add what another machine has seen."""
+        for name, values in part.seen.items():
+            self.seen.setdefault(name, set()).update(values)
+
+    def small(self) -> LabelledValues:
+        """What one machine sends to another: all of it."""
+        return self
 
     @property
     def published(self) -> dict[str, ColumnLabels]:

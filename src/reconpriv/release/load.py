@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.coarsening import coarsen
-from reconpriv.core.cube import Cells, Cube, collect
-from reconpriv.core.protected_cube import ProtectedCube, with_protection
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cells, Cube, collect, with_protection
 from reconpriv.engines.base import memory_bytes
 from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import InputError, ReleaseError
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.protection import NO_COARSENING, Coarsening
+from reconpriv.protect.coarsening import coarsen
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.bounds import BOUNDS
-from reconpriv.theory.design import mixing
-from reconpriv.theory.privacy import largest_private_size
-from reconpriv.theory.reconstruction import reconstruct_frequency
+from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
+from reconpriv.theory.tails.bounds import BOUNDS
+from reconpriv.theory.tails.privacy import largest_private_size
 
 # What a group and a cell take while they are loaded, as measured.
 _BYTES_PER_GROUP = 300
@@ -35,15 +36,28 @@ _IN_MEMORY = 1 << 31
 def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
     """The cells of a release: in memory, or on disk if they would take too much of it.
 
-    Protection groups are always in memory.
+    How many micro groups there are beside protection groups, only the data say.
     """
     allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
-    if stored.manifest.protect is not None or _needed_memory(stored) <= allowed:
+    schema, protect = stored.manifest.schema, stored.manifest.protect
+    if not protect and _needed_memory(stored) <= allowed:
         return load_cube(stored, memory)
-    with _opened(stored, memory) as batches:
-        cells = store(batches, stored.manifest.schema, coins=_by_coins(stored))
+    with _opened(stored, memory, protect) as batches:
+        kept: list[CellBatch] = []
+        if protect:
+            needed = 0
+            for batch in batches:
+                kept.append(batch)
+                needed += batch.groups * _BYTES_PER_GROUP + batch.count.size * _BYTES_PER_CELL
+                if needed > allowed:
+                    break
+            else:
+                cube = collect(kept, schema, coins=_by_coins(stored))
+                return _with_groups(cube, stored, memory)
+        of_groups = stored.manifest.group_schema if protect else None
+        cells = store(chain(kept, batches), schema, coins=_by_coins(stored), group_schema=of_groups)
     if stored.group_files:
-        cells.set_trials(_published_trials(cells, stored, memory))
+        cells.whole.set_trials(_published_trials(cells.whole, stored, memory))
     elif not stored.manifest.policy.sampling.trials_known:
         cells.set_trials(plug_in_trials(part, stored.manifest.policy) for part in cells.parts())
     return cells
@@ -56,20 +70,21 @@ def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
     """
     with _opened(stored, memory) as batches:
         cube = collect(batches, stored.manifest.schema, coins=_by_coins(stored))
-    if stored.manifest.protect is None:
+    return _with_groups(cube, stored, memory)
+
+
+def _with_groups(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
+    """The cells with the protection groups that they rest on, and their trials."""
+    if not stored.manifest.protect:
         return _with_trials(cube, stored, memory)
-    try:
+    with _matching_protection(stored):
         whole, within = coarsen(cube, stored.manifest.protect)
-    except InputError:
-        name = stored.data_files[0].name
-        raise ReleaseError(f"The file {name} does not match its manifest (protection).") from None
     return with_protection(cube, _with_trials(whole, stored, memory), within)
 
 
 def load_group_cube(stored: ReleaseFolder) -> Cube:
     """The groups that rest on published trials: protection groups, if there are any."""
-    cube = load_cube(stored)
-    return cube.whole if isinstance(cube, ProtectedCube) else cube
+    return load_cube(stored).whole
 
 
 def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
@@ -89,7 +104,19 @@ def _by_coins(stored: ReleaseFolder) -> bool:
 
 
 @contextmanager
-def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[CellBatch]]:
+def _matching_protection(stored: ReleaseFolder) -> Iterator[None]:
+    """Says what is wrong if the data have values that protection groups do not cover."""
+    try:
+        yield
+    except InputError:
+        name = stored.data_files[0].name
+        raise ReleaseError(f"The file {name} does not match its manifest (protection).") from None
+
+
+@contextmanager
+def _opened(
+    stored: ReleaseFolder, memory: str | None, coarsening: Coarsening = NO_COARSENING
+) -> Iterator[Iterator[CellBatch]]:
     """The groups of a release, once its data have been checked."""
     schema, name = stored.manifest.schema, stored.data_files[0].name
     columns = stored.manifest.data_columns
@@ -107,7 +134,8 @@ def _opened(stored: ReleaseFolder, memory: str | None) -> Iterator[Iterator[Cell
             raise ReleaseError(f"The file {name} does not match its manifest (rows).")
         if not set(found) <= set(schema.domain):
             raise ReleaseError(f"The file {name} does not match its manifest (domain).")
-        yield engine.batches(schema, drop_missing=False)
+        with _matching_protection(stored) if coarsening else nullcontext():
+            yield engine.batches(schema, drop_missing=False, coarsening=coarsening)
     finally:
         engine.close()
 
@@ -198,7 +226,7 @@ def plug_in_trials(cube: Cube, policy: Policy) -> Floats:
         ),
     )
     known = policy.parameters(m)
-    if known["bound"].name not in BOUNDS or known["bound"].lattice:
+    if policy.tail_bound.exact or policy.tail_bound.name not in BOUNDS:
         known["bound"] = BOUNDS["chernoff-full"]
     holder, anybody = mixing(policy.retention, m)
 

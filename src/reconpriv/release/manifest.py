@@ -2,8 +2,8 @@
 
 Everything in it is derived from the published table or from the policy, or is a label that the
 publisher's file gives a published column. Never in it: the key, a frequency, an s_g, a raw count,
-or where the table came from. Only this module and those of its parts (``described_files``,
-``described_margins``, ``labels``) know the names that the JSON uses.
+or where the table came from. Only this module and those of its parts (``described`` and
+``labels``) know the names that the JSON uses.
 """
 
 from __future__ import annotations
@@ -18,25 +18,23 @@ from pathlib import Path
 from typing import Any, Self
 
 from reconpriv._version import __version__
-from reconpriv.core.protection import Settled
+from reconpriv.columns.recoding import Recoding, read_recoding
+from reconpriv.columns.schema import Column, ColumnLabels, Kind, Schema, json_value, parse_value
 from reconpriv.engines.base import Layout, Written
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import MissingFileError, ReleaseError
-from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_path
-from reconpriv.policy import Policy
-from reconpriv.promise import ONE_ROW
-from reconpriv.recoding import Recoding, read_recoding
-from reconpriv.release import json_parts
-from reconpriv.release.described_files import Files
-from reconpriv.release.described_margins import DescribedMargins
+from reconpriv.messages.text_files import parsed_json
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.promise import ONE_ROW
+from reconpriv.policy.protection import NO_COARSENING, Coarsening
+from reconpriv.release.described import DescribedMargins, Files, as_count, as_number, as_text
 from reconpriv.release.labels import describe_field, read_labels
-from reconpriv.schema import Column, ColumnLabels, Kind, Schema, json_value, parse_value
 from reconpriv.sources.databases.url import is_database_url
-from reconpriv.theory.bounds import named_bound
+from reconpriv.theory.tails.bounds import named_bound
 from reconpriv.writing.marker import BLOCK, MANIFEST
 
-FORMAT_VERSION = 5  # the newest that is read
+FORMAT_VERSION = 6  # the newest that is read
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -68,8 +66,9 @@ class Manifest:
     cell_count: str | None = None
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
     margins: DescribedMargins | None = None
-    protect: Settled | None = None
+    protect: Coarsening = NO_COARSENING
     one_row_per_person: bool = False
+    news_only: bool = False
     unknown: tuple[str, ...] = ()
 
     @classmethod
@@ -83,10 +82,10 @@ class Manifest:
         test_key: bool,
         labels: Mapping[str, ColumnLabels],
         margins: DescribedMargins | None = None,
-        protect: Settled | None = None,
+        protect: Coarsening = NO_COARSENING,
     ) -> Self:
         """The manifest of what was just written; ``labels`` are those that are published."""
-        of_groups = schema if protect is None else protect.coarse(schema)
+        of_groups = protect.coarse(schema)
         return cls(
             # Neither the source's number of records nor who they are about is published.
             schema=replace(schema, records=0, person=None),
@@ -94,10 +93,9 @@ class Manifest:
             policy=replace(
                 policy,
                 bound=named_bound(policy.tail_bound.name),
-                margins=None if margins is None else margins.asked,
-                protect=None if protect is None else protect.asked,
+                margins=margins.asked if margins else None,
+                protect=protect.asked or None,
                 harmless=policy.harmless_in(schema),
-                facts=None,
             ).on(schema),
             method=policy.sampling.method,
             created_by=f"reconpriv {__version__}",
@@ -116,11 +114,13 @@ class Manifest:
     @property
     def format_version(self) -> int:
         """The oldest format whose readers understand this manifest."""
+        if self.protect and self.margins is not None:
+            return 6  # an older reader would look for the values of micro groups in the margins
         if any(one.dated or one.closed for one in self.schema.recodings):
             return 5
-        if self.protect is not None or not self.policy.tests_everything:
+        if self.protect or self.news_only or not self.policy.tests_everything:
             return 4  # an older reader would misread trials, or claim that all values are protected
-        if self.margins is not None:
+        if self.margins:
             return 3
         return 2 if self.schema.recodings else 1
 
@@ -133,12 +133,12 @@ class Manifest:
     @property
     def group_schema(self) -> Schema:
         """The schema of the groups whose trials are limited, such as protection groups."""
-        return self.schema if self.protect is None else self.protect.coarse(self.schema)
+        return self.protect.coarse(self.schema)
 
     @property
     def pooled(self) -> tuple[str, ...]:
         """The columns that protection groups pool over; none without protection groups."""
-        return () if self.protect is None else tuple(self.protect.names)
+        return self.protect.names
 
     @property
     def groups_columns(self) -> list[Column]:
@@ -149,11 +149,11 @@ class Manifest:
     @property
     def margin_columns(self) -> list[Column]:
         """The columns of the margins as they are stored."""
-        if self.margins is None:
+        if not self.margins:
             return []
         used = {name for table in self.margins.tables for name in table.columns}
         table, count = self.margins.names
-        public = [column for column in self.schema.public if column.name in used]
+        public = [column for column in self.group_schema.public if column.name in used]
         return [
             Column(table, Kind.STRING),
             *public,
@@ -168,7 +168,8 @@ class Manifest:
         if self.policy.unattainable != "refuse":
             names.append("unattainable")
         plain = {name: said[name] for name in names} | self.policy.exposure_as_dict()
-        return plain | ({ONE_ROW: True} if self.one_row_per_person else {})
+        flags = {"news_only": self.news_only, ONE_ROW: self.one_row_per_person}
+        return plain | {name: True for name, flag in flags.items() if flag}
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -187,11 +188,11 @@ class Manifest:
             coarse = [self._group_field(column) for column in self.group_schema.public]
             groups = [*coarse, *map(_count_field, self.count_names)]
             resources.append(self.group_files.as_dict("groups", self.file_format, groups))
-        if self.margins is not None:
+        if self.margins:
             table, *columns, count = self.margin_columns
             margins = [
                 {"name": table.name, "type": table.kind.value},
-                *(self._field(column) for column in columns),
+                *(self._group_field(column) for column in columns),
                 _count_field(count.name),
             ]
             resources.append(self.margins.files.as_dict("margins", self.file_format, margins))
@@ -217,15 +218,15 @@ class Manifest:
             block["group_counts"] = dict(zip(_COUNT_NAMES, self.count_names, strict=True))
         if self.cell_count is not None:
             block["cell_count"] = self.cell_count
-        if self.margins is not None:
+        if self.margins:
             block["margins"] = self.margins.as_dict()
-        if self.protect is not None:
+        if self.protect:
             block["protect"] = self.protect.as_dict()
         return block | self.policy_as_dict()
 
     def _group_field(self, column: Column) -> dict[str, Any]:
         """A column of the groups; one that is coarsened for them has values of its own."""
-        if self.protect is None or column.name not in self.protect.names:
+        if column.name not in self.protect.names:
             return self._field(column)
         recoding, labels = self.group_schema.recoding(column.name), self.labels.get(column.name)
         described: dict[str, Any] = {"name": column.name, "type": column.kind.value}
@@ -312,17 +313,16 @@ class Manifest:
         margins, protect = _margins(block, resources), _protect(block)
         policy = Policy.as_read(
             schema,
-            json_parts.number(block["retention"]),
-            json_parts.number(block["epsilon"]),
-            json_parts.number(block["delta"]),
-            bound=named_bound(json_parts.text(block["bound"])),
-            margins=None if margins is None else margins.asked,
-            protect=None if protect is None else protect.asked,
+            as_number(block["retention"]),
+            as_number(block["epsilon"]),
+            as_number(block["delta"]),
+            bound=named_bound(as_text(block["bound"])),
+            margins=margins.asked if margins else None,
+            protect=protect.asked or None,
             sample_size=block["sample_size"],
             unattainable=block.get("unattainable", "refuse"),
-            exposed_above=json_parts.number(block.get("exposed_above", 0.0)),
+            exposed_above=as_number(block.get("exposed_above", 0.0)),
             harmless=harmless,
-            news_only=block.get("news_only", False) is True,
         )
         names = block.get("group_counts", dict(zip(_COUNT_NAMES, _COUNT_NAMES, strict=True)))
         labels = {name: read_labels(one, columns[name]) for name, one in fields.items()}
@@ -330,8 +330,8 @@ class Manifest:
             schema=schema,
             policy=policy,
             method=block.get("method", policy.sampling.method),
-            created_by=json_parts.text(block["created_by"]),
-            records=json_parts.count(block["records"]),
+            created_by=as_text(block["created_by"]),
+            records=as_count(block["records"]),
             test_key=bool(block.get("test_key")),
             file_format=resources["data"]["format"],
             data_files=Files.from_dict(resources["data"]),
@@ -344,6 +344,7 @@ class Manifest:
             margins=margins,
             protect=protect,
             one_row_per_person=block.get(ONE_ROW, False) is True,
+            news_only=block.get("news_only", False) is True,
         )
         recoded = found.schema.recoding(sensitive.name)
         known = tuple(value for value in domain if value is not None)
@@ -383,15 +384,18 @@ def _margins(block: Mapping[str, Any], resources: Mapping[str, Any]) -> Describe
     if "margins" not in block:
         return None
     found = DescribedMargins.from_dict(block["margins"], Files.from_dict(resources["margins"]))
-    public = set(block["public"])
+    ignored = {name for name, recoding in _protect(block).columns if recoding is None}
+    public = set(block["public"]) - ignored
     if not all(name in public for table in found.tables for name in table.columns):
         raise ValueError
     return found
 
 
-def _protect(block: Mapping[str, Any]) -> Settled | None:
+def _protect(block: Mapping[str, Any]) -> Coarsening:
     """How protection groups are made, if there are any."""
-    return Settled.from_dict(block["protect"], block["public"]) if "protect" in block else None
+    if "protect" not in block:
+        return NO_COARSENING
+    return Coarsening.from_dict(block["protect"], block["public"])
 
 
 def _count_field(name: str) -> dict[str, Any]:

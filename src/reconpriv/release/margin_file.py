@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from reconpriv.core.cells import Encoded, encode
-from reconpriv.core.margin_plan import DescribedTable, MarginPlan, PlannedTable
-from reconpriv.core.margin_tables import MarginTable
+from reconpriv.cells.cell_batch import Encoded, encode
+from reconpriv.columns.schema import Schema
 from reconpriv.engines.local import read_all
 from reconpriv.engines.record_file import RecordFile
 from reconpriv.errors import ReleaseError
-from reconpriv.release.described_files import Files
-from reconpriv.release.described_margins import DescribedMargins
+from reconpriv.protect.margins.planned import DescribedTable, MarginPlan, PlannedTable
+from reconpriv.protect.margins.tables import MarginTable
+from reconpriv.release.described import DescribedMargins, Files
 from reconpriv.release.folder import ReleaseFolder
-from reconpriv.schema import Schema
 from reconpriv.sources.column_names import free_name
 
 
@@ -90,8 +89,8 @@ def _columns(
 
 def read_margins(stored: ReleaseFolder) -> tuple[MarginTable, ...]:
     """The published tables, checked against the manifest."""
-    margins, schema = stored.manifest.margins, stored.manifest.schema
-    if margins is None:
+    margins, schema = stored.manifest.margins, stored.manifest.group_schema
+    if not margins:
         return ()
     columns = stored.manifest.margin_columns
     found = read_all(list(stored.margin_files), columns=columns)

@@ -10,55 +10,36 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
+from reconpriv.answers.answerer import Answerer
+from reconpriv.answers.count_table import Tabular
+from reconpriv.ask.ordering import by_number
+from reconpriv.columns.schema import Value, json_value
 from reconpriv.engines.base import Written
-from reconpriv.errors import InputError, ReleaseError, warn_caller
+from reconpriv.errors import ReleaseError, warn_caller
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.messages.arguments import checked, checked_methods
-from reconpriv.messages.readable import Readable
-from reconpriv.promise import not_promised, promise
-from reconpriv.queries.answer import Answerer, Selected, Settings, check_equalities
-from reconpriv.queries.averages import Asked as Averaged
-from reconpriv.queries.averages import average_rows
-from reconpriv.queries.compare import Comparison, Side, compare_sides, side_of
-from reconpriv.queries.crosstab import Crosstab, cross_tabulate
-from reconpriv.queries.estimate import Design, Estimate
-from reconpriv.queries.figure import AVERAGE, SUM, Figure, answered, only
-from reconpriv.queries.figure_rows import figure_table
-from reconpriv.queries.figure_table import FigureTable, simplified
-from reconpriv.queries.grouping import check_distinct
-from reconpriv.queries.margins import prepare_margins
-from reconpriv.queries.measures import Scores, measure_of
-from reconpriv.queries.ordering import by_number
-from reconpriv.queries.quantiles import check_share, quantile_rows
-from reconpriv.queries.selections import Asked, both, select
-from reconpriv.queries.shares import asked_share, share_rows
-from reconpriv.queries.sql import unknown_column
-from reconpriv.queries.table import EstimateTable
-from reconpriv.queries.workload import Workload, mean_relative_error
+from reconpriv.policy.promise import not_promised, promise
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import labels_as_dict
 from reconpriv.release.load import load_cells, load_cube, load_groups, load_margins, load_records
 from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
 from reconpriv.release.margin_file import read_margins
-from reconpriv.schema import Value, json_value
-from reconpriv.sources.frame_types import as_pandas, as_polars
+from reconpriv.release.queryable import Queryable
 from reconpriv.theory.perturbation import local_privacy_level
 from reconpriv.writing.folder import new_folder
 from reconpriv.writing.marker import MANIFEST
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-
     from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes, Regression
     from reconpriv.writing.scratch import Scratch
 
 
 @checked_methods
 @dataclass(frozen=True, repr=False)
-class Release(Readable):
+class Release(Queryable, Tabular):
     """A release folder; if it was just made, also the totals that stay with its publisher.
 
     ``kept`` is a private folder that holds the release and goes with this object, if it was
@@ -127,10 +108,10 @@ class Release(Readable):
         design = Design.of(described.policy, described.schema)
         stored = self._checked_files()
         cells = load_cells(stored, self.memory)
-        margins = None
-        if described.margins is not None:
-            tables = read_margins(stored)
-            margins = prepare_margins(cells, tables, described.margins.variance, design)
+        if not described.margins:
+            return Answerer(cells, design)
+        tables = read_margins(stored)
+        margins = prepare_margins(cells, tables, described.margins.variance, design)
         return Answerer(cells, design, margins)
 
     @cached_property
@@ -140,294 +121,9 @@ class Release(Readable):
         Questions about a column that they pool are asked in its coarse values.
         """
         answerer = self.answerer
-        if self.description.protect is None:
+        if not self.description.protect:
             return answerer
-        return Answerer(answerer.cube, answerer.design)
-
-    def count(
-        self,
-        where: str | None = None,
-        *,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Estimate:
-        """How many records of the original table satisfy a condition.
-
-        ``where`` is what comes after WHERE in SQL; further arguments are column = value (a list,
-        a range or a Series means any of them; NaN is missing). Without a condition on the sensitive
-        column the answer is exact. A column called where, estimator, confidence or whole_bins is
-        asked about in ``where``. A condition that cuts a bin or a group is refused; with
-        ``whole_bins`` it is answered for the whole bin, and the answer says so in its remarks.
-        """
-        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
-        return self.answerer.count(selected, Settings(estimator, confidence))
-
-    def frequencies(
-        self,
-        where: str | None = None,
-        *,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        simultaneous: bool = False,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> EstimateTable:
-        """The whole sensitive distribution among the records that satisfy a condition."""
-        return self.crosstab(
-            [self.description.schema.sensitive.name],
-            where,
-            estimator=estimator,
-            confidence=confidence,
-            simultaneous=simultaneous,
-            whole_bins=whole_bins,
-            **equal,
-        )
-
-    def crosstab(
-        self,
-        by: Sequence[str],
-        where: str | None = None,
-        *,
-        shares: str | None = None,
-        totals: bool = False,
-        widest: float | str | None = None,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        simultaneous: bool = False,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Crosstab:
-        """A count with its interval for every combination of the given attributes.
-
-        :param by: the attributes; the last of several is the columns of the table.
-        :param shares: "row", "column" or "all": also the share of each count among the records of
-            its row, its column or the whole table.
-        :param totals: whether to add totals by row, by column and of everything.
-        :param widest: flag intervals that are wider, from end to end: a number of records, or a
-            text such as "20%" of the estimate; with shares, 0.1 or "10%" is ten percentage points.
-        :param simultaneous: widen the intervals so that all of them hold together (Bonferroni).
-
-        A column with the name of a parameter is asked about in ``where``.
-        """
-        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
-        by = [by] if isinstance(by, str) else list(by)
-        names = self.column_names()
-        for name in by:
-            if name not in names:
-                raise unknown_column(name, names)
-        check_distinct(by)
-        return cross_tabulate(
-            self.answerer, selected, by, Settings(estimator, confidence),
-            shares=shares, totals=totals, widest=widest, simultaneous=simultaneous,
-        )  # fmt: skip
-
-    def sql(
-        self,
-        query: str,
-        *,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        simultaneous: bool = False,
-        whole_bins: bool = False,
-        scores: Scores | None = None,
-    ) -> Estimate | EstimateTable | Figure | FigureTable:
-        """Answer SELECT … FROM release …; with GROUP BY, or several figures, a table of answers.
-
-        A SELECT may ask for count(*), share(…), avg(…), sum(…), median(…) and quantile(…, q).
-        ``scores`` gives each sensitive value a number, for the averages of values that are none.
-        """
-        settings = Settings(estimator, confidence)
-        asked = self.answerer.parse(query, whole_bins=whole_bins)
-        table = figure_table(
-            self.answerer, asked, settings, scores=scores, simultaneous=simultaneous
-        )
-        return simplified(table, asked)
-
-    def share(
-        self,
-        where: str | None = None,
-        *,
-        among: Asked = None,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Figure:
-        """What share of some records of the original table satisfies a condition.
-
-        The condition is as in :meth:`count`. ``among`` says which records the share is of, as SQL
-        or as a dictionary; without it, those with the same public values:
-        ``share("sex = 'Female'", job="nurse")`` is the share of nurses among women.
-        """
-        counted = self.answerer.select(where, equal, whole_bins=whole_bins)
-        of = None if among is None else select(self.answerer, among, whole_bins=whole_bins)
-        asked = asked_share(counted, of)
-        ((_, found),) = share_rows(self.answerer, asked, (), Settings(estimator, confidence))
-        return answered(found)
-
-    def compare(
-        self,
-        a: Asked,
-        b: Asked,
-        where: str | None = None,
-        *,
-        among: Asked = None,
-        of: str = "share",
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Comparison:
-        """Two shares (or two counts, with ``of="count"``): difference, ratio, whether they differ.
-
-        ``a`` and ``b`` are conditions, in SQL or as dictionaries of column: value. ``where`` and
-        further column = value arguments hold for both sides: ``compare("sex = 'Female'",
-        "sex = 'Male'", job="nurse")`` compares the share of nurses among women with that among
-        men. A share is among the records with the same public values, or ``among`` others. The two
-        sides may overlap.
-        """
-        common = self.answerer.select(where, equal, whole_bins=whole_bins)
-        base = None if among is None else select(self.answerer, among, whole_bins=whole_bins)
-
-        def side(asked: Asked) -> Side:
-            chosen = both(select(self.answerer, asked, whole_bins=whole_bins), common)
-            return side_of(chosen if base is None else both(chosen, base), base, of)
-
-        settings = Settings(estimator, confidence)
-        return compare_sides(self.answerer, side(a), side(b), settings)
-
-    def average(
-        self,
-        of: str,
-        where: str | None = None,
-        *,
-        scores: Scores | None = None,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Figure:
-        """The average of a column among the records that satisfy a condition.
-
-        ``of`` is a public column of numbers, or the sensitive column if its values are numbers or
-        bins of numbers, or have ``scores``, a number for each. Missing values do not count.
-        Without a condition on the sensitive column, the average of a public one is exact.
-        """
-        settings = Settings(estimator, confidence)
-        return self._averaged(AVERAGE, of, where, equal, scores, settings, whole_bins)
-
-    def sum(
-        self,
-        of: str,
-        where: str | None = None,
-        *,
-        scores: Scores | None = None,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Figure:
-        """The sum of a column over the records that satisfy a condition; as :meth:`average`."""
-        settings = Settings(estimator, confidence)
-        return self._averaged(SUM, of, where, equal, scores, settings, whole_bins)
-
-    def _averaged(
-        self,
-        kind: str,
-        of: str,
-        where: str | None,
-        equal: dict[str, Value],
-        scores: Scores | None,
-        settings: Settings,
-        whole_bins: bool,
-    ) -> Figure:
-        measure = measure_of(self.answerer, of, scores)
-        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
-        name = "avg" if kind == AVERAGE else "sum"
-        asked = Averaged(kind, measure, selected, f"{name}({measure.name})")
-        rows = average_rows(self.answerer, asked, (), settings)
-        return answered(only(rows, asked.text, kind))
-
-    def quantile(
-        self,
-        of: str,
-        share: float,
-        where: str | None = None,
-        *,
-        scores: Scores | None = None,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Figure:
-        """The smallest value at or below which at least a share of the records lies.
-
-        ``of`` is as in :meth:`average`; of a column in bins, the answer is a bin, with limits that
-        are borders. The classes of the sensitive column are ordered by their ``scores``.
-        """
-        share = check_share(share)
-        measure = measure_of(self.answerer, of, scores, ranked=True)
-        selected = self.answerer.select(where, equal, whole_bins=whole_bins)
-        name = f"median({measure.name})" if share == 0.5 else f"quantile({measure.name}, {share:g})"
-        settings = Settings(estimator, confidence)
-        rows = quantile_rows(self.answerer, measure, share, selected, (), settings, name=name)
-        return answered(only(rows, f"{name} among {selected.text}", "quantile"))
-
-    def median(
-        self,
-        of: str,
-        where: str | None = None,
-        *,
-        scores: Scores | None = None,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-        **equal: Value,
-    ) -> Figure:
-        """The median of a column: its :meth:`quantile` for one half."""
-        return self.quantile(
-            of,
-            0.5,
-            where,
-            scores=scores,
-            estimator=estimator,
-            confidence=confidence,
-            whole_bins=whole_bins,
-            **equal,
-        )
-
-    def count_many(
-        self,
-        queries: Sequence[str | dict[str, Value]],
-        *,
-        estimator: str = "mle",
-        confidence: float = 0.95,
-        whole_bins: bool = False,
-    ) -> list[Estimate]:
-        """Many counts in one pass over the cells: SQL texts or dictionaries of column: value."""
-        if isinstance(queries, str | dict):
-            raise InputError("count_many takes a list; use count or sql for a single query.")
-        selected = [self.select(query, whole_bins=whole_bins) for query in queries]
-        return self.answer_many(selected, estimator=estimator, confidence=confidence)
-
-    def answer_many(
-        self, queries: Sequence[Selected], *, estimator: str = "mle", confidence: float = 0.95
-    ) -> list[Estimate]:
-        """Answer queries that :meth:`select` has checked."""
-        return self.answerer.count_many(queries, Settings(estimator, confidence))
-
-    def select(self, query: str | dict[str, Value], *, whole_bins: bool = False) -> Selected:
-        """Check a query, SQL text or a dictionary of column: value, without answering it."""
-        if not isinstance(query, str):
-            return self.answerer.select(None, check_equalities(query), whole_bins=whole_bins)
-        asked = self.answerer.parse(query, whole_bins=whole_bins)
-        if asked.count.shape.by:
-            raise ReleaseError("A batch is for single counts; ask a GROUP BY query on its own.")
-        if not asked.counts:
-            raise ReleaseError("A batch is for single counts; ask for other figures on their own.")
-        return self.answerer.settle(asked.count.text, asked.count.condition)
+        return Answerer(answerer.cube, answerer.design, answerer.measurements)
 
     def chi_square(
         self,
@@ -524,11 +220,6 @@ class Release(Readable):
             merge=merge, reference=reference, confidence=confidence, margins=margins, **equal,
         )  # fmt: skip
 
-    def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
-        """The mean relative error |est - ans| / ans of a workload (section 6.2)."""
-        estimates = self.count_many(list(workload.queries), estimator=estimator)
-        return mean_relative_error(np.array([one.count for one in estimates]), workload.answers)
-
     def info(self) -> dict[str, Any]:
         """What a program needs to know about the release."""
         described = self.description
@@ -554,23 +245,11 @@ class Release(Readable):
     def _margins(self) -> dict[str, Any]:
         """What the manifest says about margins; empty if there are none."""
         margins = self.description.margins
-        return {} if margins is None else {"margins": margins.as_dict()}
-
-    def column_names(self) -> list[str]:
-        """The public attributes, then the sensitive one."""
-        return [column.name for column in self.description.schema.columns]
+        return {"margins": margins.as_dict()} if margins else {}
 
     def to_arrow(self) -> pa.Table:
         """The published records as they are: randomised, one row per record."""
         return load_records(self._checked_files())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The published records as a pandas data frame; whole numbers stay whole numbers."""
-        return as_pandas(self.to_arrow())
-
-    def to_polars(self) -> polars.DataFrame:
-        """The published records as a Polars data frame."""
-        return as_polars(self.to_arrow())
 
     def margins(self) -> pa.Table:
         """The margins as they are published: a noisy count per table, row and sensitive value.
@@ -580,7 +259,7 @@ class Release(Readable):
         return load_margins(self._with_margins())
 
     def _with_margins(self) -> ReleaseFolder:
-        if self.description.margins is None:
+        if not self.description.margins:
             raise ReleaseError("The release has no margins.")
         return self._checked_files()
 
@@ -628,7 +307,7 @@ class Release(Readable):
         return export_table(load(stored), described.labels, file, overwrite=overwrite)
 
     def _export_designed(self, file: Path, overwrite: bool) -> tuple[str, ...]:
-        from reconpriv.queries.check_answers import check_answers  # noqa: PLC0415 - seldom used
+        from reconpriv.answers.check_answers import check_answers  # noqa: PLC0415 - seldom used
         from reconpriv.release.export import TARGETS, export_table  # noqa: PLC0415 - seldom used
         from reconpriv.release.export_design import check_design, designed_records  # noqa: PLC0415 - seldom used
         from reconpriv.release.export_script import export_script  # noqa: PLC0415 - seldom used
@@ -693,7 +372,7 @@ class Release(Readable):
     def _protect(self) -> dict[str, Any]:
         """How protection groups are made; empty if there are none."""
         protect = self.description.protect
-        return {} if protect is None else {"protect": protect.as_dict()}
+        return {"protect": protect.as_dict()} if protect else {}
 
 
 @checked

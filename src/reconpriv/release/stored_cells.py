@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.cube import Cube, collect
-from reconpriv.schema import Schema
-from reconpriv.theory.arrays import Floats
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cube, collect, with_protection
+from reconpriv.columns.schema import Schema
+from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.writing.scratch import Scratch, temporary
 
 CELLS_PER_PART = 1 << 19
@@ -25,7 +26,8 @@ _ARRAYS = ("records", "trials", "group", "value", "count")
 class StoredCells:
     """Parts in their own folder, which is removed with this object.
 
-    ``lookups`` turn the codes of a part into codes of all values, column by column.
+    ``lookups`` turn the codes of a part into codes of all values, column by column. ``pools`` are
+    the protection groups, part by part; without any, each micro group is its own.
     """
 
     schema: Schema
@@ -34,53 +36,106 @@ class StoredCells:
     scratch: Scratch
     number: int
     coins: bool = False
+    pools: StoredCells | None = None
+    name: str = "{}"
+
+    @property
+    def whole(self) -> StoredCells:
+        """The protection groups: those that all sensitive values rest on."""
+        return self if self.pools is None else self.pools
 
     def parts(self) -> Iterator[Cube]:
         """Every part, read from disk."""
+        if self.pools is None:
+            yield from (cube for cube, _ in self._read())
+            return
+        for (cube, within), whole in zip(self._read(), self.pools.parts(), strict=True):
+            yield with_protection(cube, whole, within)
+
+    def _read(self) -> Iterator[tuple[Cube, Ints]]:
+        """Every part, and the protection group within which each of its groups lies."""
         for number in range(self.number):
-            with np.load(self.scratch.path / f"{number}.npz") as stored:
+            with np.load(self._path(number)) as stored:
                 codes = tuple(
                     lookup[number][stored[f"codes{i}"]] for i, lookup in enumerate(self.lookups)
                 )
                 arrays = {name: stored[name] for name in _ARRAYS}
-            yield Cube(self.schema, codes, self.values, **arrays, coins=self.coins)
+                within = stored["within"]
+            yield Cube(self.schema, codes, self.values, **arrays, coins=self.coins), within
+
+    def _path(self, number: int) -> Path:
+        return self.scratch.path / f"{self.name.format(number)}.npz"
 
     def set_trials(self, trials: Iterable[Floats]) -> None:
         """Note the trials of each part's groups, part by part."""
         for number, found in enumerate(trials):
-            path = self.scratch.path / f"{number}.npz"
+            path = self._path(number)
             with np.load(path) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             np.savez(path, **(arrays | {"trials": found}))
 
 
-def store(batches: Iterable[CellBatch], schema: Schema, *, coins: bool = False) -> StoredCells:
-    """Write batches of whole groups to disk, a few hundred thousand cells per part."""
+def store(
+    batches: Iterable[CellBatch],
+    schema: Schema,
+    *,
+    coins: bool = False,
+    group_schema: Schema | None = None,
+) -> StoredCells:
+    """Write batches of whole groups to disk, a few hundred thousand cells per part.
+
+    ``group_schema`` is that of protection groups, if the batches have any.
+    """
     # Published cells, not raw ones; still nothing should be left behind.
     scratch = temporary("cells")
-    values: list[list[pa.Array]] = [[] for _ in schema.public]
-    number = 0
+    micro, groups = _Writer(scratch, schema, "{}"), _Writer(scratch, group_schema or schema, "g{}")
     try:
         for part in _of_size(batches, CELLS_PER_PART):
-            cube = collect(part, schema)
-            arrays: dict[str, Any] = {f"codes{i}": own for i, own in enumerate(cube.codes)}
-            arrays |= {name: getattr(cube, name) for name in _ARRAYS}
-            np.savez(scratch.path / f"{number}.npz", **arrays)
-            for column, own_values in zip(values, cube.values, strict=True):
-                column.append(own_values)
-            number += 1
+            first = np.cumsum([0, *(batch.whole.groups for batch in part[:-1])])
+            within = [batch.within + start for batch, start in zip(part, first, strict=True)]
+            micro.add(part, np.concatenate(within))
+            if group_schema is not None:
+                groups.add([batch.whole for batch in part])
     except BaseException:
         scratch.close()
         raise
-    joined = [_join_values(column) for column in values]
-    return StoredCells(
-        schema,
-        tuple(ordered for ordered, _ in joined),
-        tuple(lookups for _, lookups in joined),
-        scratch,
-        number,
-        coins,
-    )
+    pools = None if group_schema is None else groups.cells(coins=coins)
+    return replace(micro.cells(coins=coins), pools=pools)
+
+
+@dataclass
+class _Writer:
+    """Writes parts under their own names, and collects the values of their columns."""
+
+    scratch: Scratch
+    schema: Schema
+    name: str
+    number: int = 0
+    values: list[list[pa.Array]] = field(default_factory=list)
+
+    def add(self, batches: list[CellBatch], within: Ints | None = None) -> None:
+        """Write the next part."""
+        # In the order in which they come, which ``within`` follows.
+        cube = collect([replace(batch, pools=None) for batch in batches], self.schema)
+        arrays: dict[str, Any] = {f"codes{i}": own for i, own in enumerate(cube.codes)}
+        arrays |= {name: getattr(cube, name) for name in _ARRAYS}
+        arrays["within"] = cube.within if within is None else within
+        np.savez(self.scratch.path / f"{self.name.format(self.number)}.npz", **arrays)
+        self.values.append(list(cube.values))
+        self.number += 1
+
+    def cells(self, *, coins: bool) -> StoredCells:
+        """All parts."""
+        joined = [_join_values(list(column)) for column in zip(*self.values, strict=True)]
+        return StoredCells(
+            self.schema,
+            tuple(ordered for ordered, _ in joined),
+            tuple(lookups for _, lookups in joined),
+            self.scratch,
+            self.number,
+            coins,
+            name=self.name,
+        )
 
 
 def _of_size(batches: Iterable[CellBatch], cells: int) -> Iterator[list[CellBatch]]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from reconpriv.columns.schema import Column
 from reconpriv.errors import OutputError
 from reconpriv.messages.remedies import REPLACE, Advice, Control, Remedy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.manifest import resource_names
-from reconpriv.schema import Column
 from reconpriv.sources.databases.table_names import parse_table_name, shown_name
 from reconpriv.sources.databases.url import POSTGRESQL, database_kind, is_database, shown_database
 from reconpriv.writing.marker import MANIFEST

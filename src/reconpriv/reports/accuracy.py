@@ -7,14 +7,15 @@ from itertools import combinations
 
 import numpy as np
 
-from reconpriv.core.cube import Cube, sum_selections
-from reconpriv.queries import estimate as est
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import Asked
+from reconpriv.answers.answerer import Answerer
+from reconpriv.cells.cube import Cube
+from reconpriv.cells.sums import sum_selections
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.linear import CountQuestions, SelectionsIn, combined
+from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.design import MEAN_ABSOLUTE
-from reconpriv.theory.reconstruction import constrained_frequencies, observed_mean
+from reconpriv.theory.estimation.design import MEAN_ABSOLUTE
+from reconpriv.theory.estimation.reconstruction import constrained_frequencies, observed_mean
 
 # Tables larger than this are not tried: (combinations of public values) x (sensitive values).
 _CELLS = 200_000
@@ -82,12 +83,11 @@ def _one_table(
     selection = selection.reshape(-1)
     sums = sum_selections(cube, selection, keys.size, None)
     rows, values = np.divmod(np.arange(keys.size * design.domain_size), design.domain_size)
-    if answerer.margins is not None:
+    if answerer.margins:
         some = _spread(rows.size, cube.groups * design.domain_size, pairs)
         rows, values = rows[some], values[some]
-    found = sums.at(rows, values)
-    if answerer.margins is not None:
-        found = answerer.margins.combine(cube, found, Asked(rows, values), lambda _: selection)
+    held, asked = SelectionsIn(cube, lambda _: selection), CountQuestions(rows, values)
+    found = combined(answerer.measurements, sums.at(rows, values), asked, held)
     typical = replace(
         found,
         scaled_observed=observed_mean(
@@ -95,8 +95,8 @@ def _one_table(
             retention=design.retention, domain_size=design.domain_size,
         ),
     )  # fmt: skip
-    variances = est.count_variances(typical, 1, 1, design)
-    return sums.records[rows] * overall[values], np.sqrt(variances)
+    errors = np.sqrt(SetCounts(typical, design).variances)
+    return sums.records[rows] * overall[values], errors
 
 
 def _spread(counts: int, cost: int, pairs: int) -> Ints:

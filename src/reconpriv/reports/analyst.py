@@ -11,32 +11,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reconpriv._version import __version__
-from reconpriv.core.single_records import K
+from reconpriv.answers.answerer import Answerer
+from reconpriv.answers.count_table import EstimateTable
+from reconpriv.answers.figure_table import distinct_remarks
+from reconpriv.answers.impossible import IMPOSSIBLE
+from reconpriv.ask.ordering import first_for_display
+from reconpriv.ask.sql.text import written_name
+from reconpriv.auditing.single_records import K
+from reconpriv.columns.schema import Value, json_value
 from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.remedies import plain_words, worded
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.impossible import IMPOSSIBLE
-from reconpriv.queries.ordering import first_for_display
-from reconpriv.queries.sql_text import written_name
-from reconpriv.queries.table import EstimateTable
 from reconpriv.reports import charts
 from reconpriv.reports.accuracy import ErrorBand, error_bands
-from reconpriv.reports.page import (
-    Chart,
-    Section,
-    copyable,
-    facts,
-    figures,
-    page,
-    paragraph,
-    table,
-)
+from reconpriv.reports.page import Section, note, page
 from reconpriv.reports.promised import TITLE, promised
-from reconpriv.schema import Value, json_value
-from reconpriv.show.charts import browser_scripts
-from reconpriv.show.estimates import remarks
-from reconpriv.show.markup import join
-from reconpriv.show.release_words import privacy_words, reading_words, record_words
+from reconpriv.show.charts.drawing import browser_scripts
+from reconpriv.show.document import (
+    Card,
+    Cards,
+    Facts,
+    Field,
+    Grid,
+    Headline,
+    Paragraph,
+    Part,
+    Plot,
+    Snippet,
+    figure,
+    number,
+)
+from reconpriv.show.results.release_words import privacy_words, reading_words, record_words
 from reconpriv.writing.file import check_file, whole_file
 
 if TYPE_CHECKING:
@@ -67,13 +71,13 @@ def analyst_html(release: Release) -> str:
     info = release.info()
     answerer = release.answerer
     bands = error_bands(answerer)
-    lead = paragraph(
+    lead = Paragraph(
         f"{info['records']:,} records with one randomised column, {info['sensitive']}. Counts can"
         " be estimated from it, each with an interval; the value in a single record may be a random"
         " one.",
         "lead",
     )
-    warnings = [paragraph(worded(note, plain_words), "verdict bad") for note in release.warnings]
+    warnings = [Headline(worded(one, plain_words), "bad") for one in release.warnings]
     sections = [
         _summary(info, answerer, bands),
         _promise(info),
@@ -85,38 +89,34 @@ def analyst_html(release: Release) -> str:
         _asking(release, answerer, info),
         _parameters(info),
     ]
-    return page("How to read this release", join(lead, warnings), sections, internal=False)
+    return page("How to read this release", [lead, *warnings], sections, internal=False)
 
 
 def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, ...]) -> Section:
     cube = answerer.cube
     exact = "exact" if info["public_counts_exact"] else "nearly exact"
     what = "protection " if "protect" in info else ""
+    unique, below = (cube.records == 1).sum(), cube.records[cube.records < K].sum()
     cards = [
-        ("records", f"{info['records']:,}", f"in {cube.groups:,} {what}groups"),
-        ("public columns", f"{len(info['public'])}", f"counts over them are {exact}"),
-        ("sensitive column", str(info["sensitive"]), f"{len(info['domain'])} values; estimated"),
-        (
-            "unique records",
-            f"{int((cube.records == 1).sum()):,}",
-            f"alone on the public columns; {int(cube.records[cube.records < K].sum()):,} in groups"
-            f" below {K}",
-        ),
-        ("kept values", f"p = {info['retention']:g}", "the rest is drawn at random"),
-    ]
+        Card("records", f"{info['records']:,}", f"in {cube.groups:,} {what}groups"),
+        Card("public columns", f"{len(info['public'])}", f"counts over them are {exact}"),
+        Card("sensitive column", str(info["sensitive"]),
+             f"{len(info['domain'])} values; estimated"),
+        Card("unique records", f"{int(unique):,}",
+             f"alone on the public columns; {int(below):,} in groups below {K}"),
+        Card("kept values", f"p = {info['retention']:g}", "the rest is drawn at random"),
+    ]  # fmt: skip
     if "margins" in info:
         tables = len(info["margins"]["tables"])
+        shown = f"{tables} {'table' if tables == 1 else 'tables'}"
         cards.append(
-            (
-                "margins",
-                f"{tables} {'table' if tables == 1 else 'tables'}",
-                f"of noisy counts, ±{_half_width(info['margins']):,.0f}",
-            )
+            Card("margins", shown, f"of noisy counts, ±{_half_width(info['margins']):,.0f}")
         )
     near = [band for band in bands if band.low <= 1_000 < band.high]
     if near:
-        cards.append(("typical error", percent(near[0].median), f"of counts of {_range(near[0])}"))
-    return Section("summary", "At a glance", (figures(cards),))
+        words = f"of counts of {_range(near[0])}"
+        cards.append(Card("typical error", percent(near[0].median), words))
+    return Section("summary", "At a glance", [Cards(cards)])
 
 
 def _promise(info: dict[str, Any]) -> Section:
@@ -124,7 +124,7 @@ def _promise(info: dict[str, Any]) -> Section:
 
 
 def _words(info: dict[str, Any]) -> Section:
-    return Section("exact", "What is exact, what is estimated", (facts(reading_words(info)),))
+    return Section("exact", "What is exact, what is estimated", [Facts(reading_words(info))])
 
 
 def _half_width(margins: dict[str, Any]) -> float:
@@ -134,28 +134,28 @@ def _half_width(margins: dict[str, Any]) -> float:
 
 def _margins(release: Release, info: dict[str, Any]) -> Section:
     margins, sensitive = info["margins"], info["sensitive"]
-    text = paragraph(
+    text = Paragraph(
         f"Beside the records there are margins: tables that count {sensitive} by one public column,"
         " or by a few together. Every count in them has random noise: about 95 of 100 are within"
         f" ±{_half_width(margins):,.0f} of the truth, however large they are. They are published as"
         " drawn: a count may be below 0, and a row need not add up to its size."
     )
-    used = paragraph(
+    used = Paragraph(
         "Estimates combine margins with the records, usually more accurately than either alone; the"
         " figures below are for both together. Each answer says how much of its precision comes"
         " from margins. To see what the records say by themselves, choose the estimator records."
     )
     rows = [(one["name"], one["rows"], one["left_out"]) for one in margins["tables"]]
-    shown = table(("margin table", "rows", "rows left out"), rows)
+    shown = Grid([Field("margin table"), number("rows"), number("rows left out")], rows)
     notes = []
     if any(left_out for *_, left_out in rows):
-        notes.append(paragraph("A row that would give a group of people away is left out.", "note"))
+        notes.append(note("A row that would give a group of people away is left out."))
     script = (
         "import reconpriv as rp\n\n"
         f"release = rp.open({release.path.resolve().name!r})\n"
         "print(release.margins())  # the noisy counts, as published"
     )
-    return Section("margins", "Margins", (text, used, shown, *notes, copyable(script)))
+    return Section("margins", "Margins", [text, used, shown, *notes, Snippet(script)])
 
 
 def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
@@ -171,13 +171,13 @@ def _columns(answerer: Answerer, info: dict[str, Any]) -> Section:
         more = ", …" if len(known) > _VALUES else ""
         role = "sensitive" if column.name == info["sensitive"] else "public"
         rows.append((column.name, role, column.kind.value, len(known), shown + more))
-    head = ("column", "role", "type", "values", "")
-    return Section("columns", "Columns", (table(head, rows),))
+    fields = [*map(Field, ("column", "role", "type")), number("values"), Field("")]
+    return Section("columns", "Columns", [Grid(fields, rows)])
 
 
 def _errors(bands: tuple[ErrorBand, ...], info: dict[str, Any]) -> Section:
     title = "Expected error by answer size"
-    text = paragraph(
+    text = Paragraph(
         "Larger counts are estimated more accurately. For counts of one sensitive value, alone or"
         " with one or two public values, this is how far off the estimate is on average, as a share"
         " of the answer. Sizes are those that the distribution of the whole table implies. Every"
@@ -185,7 +185,7 @@ def _errors(bands: tuple[ErrorBand, ...], info: dict[str, Any]) -> Section:
         + (" These counts are about whole protection groups." if "protect" in info else "")
     )
     if not bands:
-        return Section("errors", title, (text, paragraph("The release is too small to say.")))
+        return Section("errors", title, [text, Paragraph("The release is too small to say.")])
     rows = [
         {
             "answer": (band.low * band.high) ** 0.5,
@@ -197,22 +197,19 @@ def _errors(bands: tuple[ErrorBand, ...], info: dict[str, Any]) -> Section:
         }
         for band in bands
     ]
-    chart = Chart(
+    chart = Plot(
         "chart-errors",
         charts.error_chart(rows, "Expected relative error by the size of the answer"),
         "Line: the median. Band: 80% of such counts. At 100%, an estimate says nothing.",
     )
-    head = ("size of the answer", "typical error", "80% lie between", "counts looked at")
+    fields = [Field("size of the answer"), number("typical error", percent),
+              figure("80% lie between"), number("counts looked at")]  # fmt: skip
     body = [
-        (
-            _range(band),
-            percent(band.median),
-            f"{percent(band.tenth)} and {percent(band.ninetieth)}",
-            band.queries,
-        )
+        (_range(band), band.median, f"{percent(band.tenth)} and {percent(band.ninetieth)}",
+         band.queries)
         for band in bands
-    ]
-    return Section("errors", title, (text, chart, table(head, body)))
+    ]  # fmt: skip
+    return Section("errors", title, [text, chart, Grid(fields, body)])
 
 
 def _range(band: ErrorBand) -> str:
@@ -246,19 +243,15 @@ def _distribution(release: Release, info: dict[str, Any]) -> Section:
         caption += f" The {_BARS} most frequent of {len(rows)} values."
     marks = {mark for _, one in order for mark in one.remarks if mark in IMPOSSIBLE}
     caption += "".join(f" Of some values, {mark}." for mark in sorted(marks))
-    chart = Chart(
+    chart = Plot(
         "chart-distribution",
         charts.distribution_chart(found, title),
         caption,
-        ("value", "estimate", "from", "to"),
-        tuple(
-            (r["value"], round(r["count"]), round(r["low_count"]), round(r["high_count"]))
-            for r in found
-        ),
-    )
-    notes = remarks([estimate for _, estimate in order]) or ""
-    said = (paragraph(line[0].upper() + line[1:], "note") for line in notes.splitlines())
-    return Section("distribution", title, (chart, *said))
+        Grid([Field("value"), *(number(name, ",.0f") for name in ("estimate", "from", "to"))],
+             [(r["value"], r["count"], r["low_count"], r["high_count"]) for r in found]),
+    )  # fmt: skip
+    said = [note(f"Note: {remark}.") for remark in distinct_remarks([one for _, one in order])]
+    return Section("distribution", title, [chart, *said])
 
 
 def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Section:
@@ -269,10 +262,10 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
     totals = np.bincount(cube.value, weights=cube.count, minlength=len(cube.schema.domain))
     value = cube.schema.domain[int(np.argmax(totals))]
     where = f"{written_name(sensitive)} {_equals(value)}"
-    html = [
-        paragraph(_INSTALL),
-        paragraph("On the command line:"),
-        copyable(_query(folder, f"SELECT count(*) FROM release WHERE {where}")),
+    parts: list[Part] = [
+        Paragraph(_INSTALL),
+        Paragraph("On the command line:"),
+        Snippet(_query(folder, f"SELECT count(*) FROM release WHERE {where}")),
     ]
     keywords = {sensitive: value}
     if cube.codes:
@@ -281,9 +274,9 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
         first = answerer.known[column][common]
         also = f"{written_name(column)} {_equals(first)} AND {where}"
         grouped = f"SELECT {written_name(column)}, count(*) FROM release WHERE {where}"
-        html += [
-            copyable(_query(folder, f"SELECT count(*) FROM release WHERE {also}")),
-            copyable(_query(folder, f"{grouped} GROUP BY {written_name(column)}")),
+        parts += [
+            Snippet(_query(folder, f"SELECT count(*) FROM release WHERE {also}")),
+            Snippet(_query(folder, f"{grouped} GROUP BY {written_name(column)}")),
         ]
         keywords = {column: first, sensitive: value}
     plain = {name: json_value(v) for name, v in keywords.items()}
@@ -293,19 +286,16 @@ def _asking(release: Release, answerer: Answerer, info: dict[str, Any]) -> Secti
         f"print(release.count({_arguments(plain)}))\n"
         "print(release.frequencies())"
     )
-    html += [paragraph("In Python:"), copyable(script)]
-    html.append(
-        paragraph(
-            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the"
-            " sensitive column and come without an interval. Public columns may be counted as they"
-            " are."
-            if info["public_counts_exact"]
-            else "Plain counts of the rows are biased for the sensitive column and come"
-            " without an interval.",
-            "note",
-        )
+    parts += [Paragraph("In Python:"), Snippet(script)]
+    biased = (
+        "Plain counts of the rows are biased for the sensitive column and come without an interval."
     )
-    return Section("asking", "How to ask", tuple(html))
+    if info["public_counts_exact"]:
+        biased = (
+            "Plain counts of the rows, in a spreadsheet or in SQL, are biased for the sensitive"
+            " column and come without an interval. Public columns may be counted as they are."
+        )
+    return Section("asking", "How to ask", [*parts, note(biased)])
 
 
 def _query(folder: str, sql: str) -> str:
@@ -350,7 +340,7 @@ def _parameters(info: dict[str, Any]) -> Section:
         ("made by", str(info["created_by"])),
         ("format version", str(info["format_version"])),
     ]
-    return Section("parameters", "Parameters", (facts(rows),))
+    return Section("parameters", "Parameters", [Facts(rows)])
 
 
 def _margin_rows(margins: dict[str, Any] | None) -> list[tuple[str, str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reconpriv.core.audit_report import AuditReport
-from reconpriv.core.column_risk import Figures, WithoutColumn, change_words
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.column_risk import AuditFigures, WithoutColumn, change_words
 from reconpriv.messages.numbers import percent
 from reconpriv.messages.remedies import plain_words, worded
-from reconpriv.reports.page import Section, paragraph, table
-from reconpriv.show.markup import Html
+from reconpriv.reports.page import Section, note
+from reconpriv.show.document import Field, Grid, Paragraph, figure, number
 from reconpriv.tuning.columns import WiderBins
 
 _TITLE = "What coarser columns would do"
@@ -22,9 +22,9 @@ class Change:
 
     name: str
     done_by: str
-    figures: Figures
+    figures: AuditFigures
 
-    def helps(self, now: Figures) -> bool:
+    def helps(self, now: AuditFigures) -> bool:
         """Whether fewer records are unique or at risk, without making the other figure worse."""
         unique = now.unique - self.figures.unique
         risk = now.violating_records - self.figures.violating_records
@@ -34,36 +34,31 @@ class Change:
 def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
     """Every change with its figures, and in words those that make things better or worse."""
     changes = [
-        Change(
-            f"{b.column} in bins of {b.width:,}",
-            f"put {b.column} into bins of {b.width:,}",
-            b.figures,
-        )
+        Change(f"{b.column} in bins of {b.width:,}", f"put {b.column} into bins of {b.width:,}",
+               b.figures)
         for b in bins
-    ]
+    ]  # fmt: skip
     changes += [
         Change(f"without {c.name}", f"leave out {c.name}", c.without)
         for c in audit.columns
         if c.without
     ]
     if not changes:
-        note = worded(audit.columns_note, plain_words) or "There is no column to make coarser."
-        return Section("changes", _TITLE, (paragraph(note),))
+        why = worded(audit.columns_note, plain_words) or "There is no column to make coarser."
+        return Section("changes", _TITLE, [Paragraph(why)])
     now = audit.figures
-    words = [paragraph(text) for text in advice(changes, now)]
-    explained = paragraph(
+    explained = note(
         "Records are at risk if their group could be reconstructed from a table that is only"
         " perturbed; publishing samples those groups. The expected error is that of the"
         " questions that do not use the column, first with it and then without it"
-        + ("." if audit.margins is None else "; margins are left aside here."),
-        "note",
+        + ("; margins are left aside here." if audit.margins else ".")
     )
-    alone = None if audit.errors is None else audit.errors.alone
-    figures = _figures(changes, now, alone, audit.single_records.k)
-    return Section("changes", _TITLE, (*words, figures, explained))
+    grid = _grid(changes, audit)
+    words = [Paragraph(text) for text in advice(changes, now)]
+    return Section("changes", _TITLE, [*words, grid, explained])
 
 
-def advice(changes: Sequence[Change], now: Figures) -> list[str]:
+def advice(changes: Sequence[Change], now: AuditFigures) -> list[str]:
     """What helps; otherwise why coarser is worse, and the best trade-off against unique records."""
     helping = [change for change in changes if change.helps(now)]
     if helping:
@@ -90,23 +85,24 @@ def advice(changes: Sequence[Change], now: Figures) -> list[str]:
     return text
 
 
-def _sentence(change: Change, now: Figures) -> str:
+def _sentence(change: Change, now: AuditFigures) -> str:
     words = change_words(now, change.figures)
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _figures(changes: Sequence[Change], now: Figures, error: float | None, k: int) -> Html:
-    head = ("change", "groups", "at risk", "unique", f"in groups below {k}", "expected error")
-    rows = [("as it is", *_counts(now), "" if error is None else percent(error))]
-    rows += [(c.name, *_counts(c.figures), _error(c.figures)) for c in changes]
-    return table(head, rows)
+def _grid(changes: Sequence[Change], audit: AuditReport) -> Grid:
+    below, errors = f"in groups below {audit.single_records.k}", audit.errors
+    rows = [("as it is", *_counts(audit.figures), "" if errors is None else percent(errors.alone))]
+    rows += [(one.name, *_counts(one.figures), _error(one.figures)) for one in changes]
+    counts = map(number, ("groups", "at risk", "unique", below))
+    return Grid([Field("change"), *counts, figure("expected error")], rows)
 
 
-def _counts(figures: Figures) -> tuple[int, int, int, int]:
+def _counts(figures: AuditFigures) -> tuple[int, int, int, int]:
     return figures.groups, figures.violating_records, figures.unique, figures.below_k
 
 
-def _error(figures: Figures) -> str:
+def _error(figures: AuditFigures) -> str:
     if not isinstance(figures, WithoutColumn) or figures.error is None:
         return ""
     return f"{percent(figures.error_now or 0.0)} → {percent(figures.error)}"

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconpriv.messages.numbers import COUNT, PERCENT, TICK
-from reconpriv.show import charts, palette
-from reconpriv.show.charts import Row, Spec
-from reconpriv.show.palette import INK, Look
+from reconpriv.show.charts import drawing as charts
+from reconpriv.show.charts import palette
+from reconpriv.show.charts.drawing import Row, Spec
+from reconpriv.show.charts.palette import INK, Look
 
 PRIVATE, NOT_PRIVATE = "private", "not private"
 ALONE, WITH_MARGINS, YOURS = "records alone", "with margins", "this policy"

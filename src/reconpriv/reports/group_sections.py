@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from math import isinf
+from dataclasses import replace
 
-from reconpriv.core.audit_report import AuditReport
-from reconpriv.messages.numbers import label, percent
-from reconpriv.messages.phrases import frequency_words, group_words
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.messages.numbers import label
+from reconpriv.messages.phrases import group_words
 from reconpriv.reports import charts
 from reconpriv.reports.groups import GroupFacts
-from reconpriv.reports.page import Chart, Section, paragraph, table
-from reconpriv.show.markup import Html, tag
-from reconpriv.show.palette import EXPOSED
+from reconpriv.reports.page import Section
+from reconpriv.show.charts.palette import EXPOSED
+from reconpriv.show.document import Grid, Paragraph, Plot, Profiles, figure, number
+from reconpriv.show.results.audit import worst_grid
 
 _WORST = 20  # groups that the report lists
 _LEAST_TAIL = 1e-6
@@ -23,14 +24,14 @@ def group_sections(audit: AuditReport, groups: GroupFacts) -> list[Section]:
 
 
 def _sizes(groups: GroupFacts) -> Section:
-    text = paragraph(
+    text = Paragraph(
         "Each point is one or more groups of a size |g| and a largest private size s_g. Below"
         " the dashed line a group has more records than may be perturbed independently: an"
         " adversary's estimate would be too accurate."
     )
     if not groups.shapes:
-        none = paragraph("No group has a limit.")
-        return Section("sizes", "Group sizes against s_g", (text, none))
+        none = Paragraph("No group has a limit.")
+        return Section("sizes", "Group sizes against s_g", [text, none])
     rows = [
         {
             "size": size,
@@ -49,56 +50,42 @@ def _sizes(groups: GroupFacts) -> Section:
     if groups.shapes_left_out:
         caption += f" {groups.shapes_left_out:,} points are not drawn."
     spec = charts.sizes_chart(rows, "Group sizes against the largest private size")
-    chart = Chart("chart-sizes", spec, caption)
-    return Section("sizes", "Group sizes against s_g", (text, chart))
+    return Section("sizes", "Group sizes against s_g", [text, Plot("chart-sizes", spec, caption)])
 
 
 def _attributes(audit: AuditReport, groups: GroupFacts) -> Section:
     total = audit.violating_records
-    text = paragraph(
+    text = Paragraph(
         "The public values with the most records in violating groups, and their share of all such"
         " records."
     )
     title = "Violating groups by attribute"
     if not total:
-        return Section("attributes", title, (paragraph("There are none."),))
-    parts = [
-        tag(
-            "section",
-            tag("h3", name),
+        return Section("attributes", title, [Paragraph("There are none.")])
+    columns = [
+        (
+            name,
             [
-                _bar(label(share.value), share.violating_records / total, share.violating_groups)
-                for share in shares
-                if share.violating_records
+                (label(one.value), one.violating_records / total,
+                 f"{one.violating_groups:,} violating groups")
+                for one in shares if one.violating_records
             ],
         )
         for name, shares in groups.shares.items()
-    ]
-    return Section("attributes", title, (text, tag("div", parts, class_="attributes")))
-
-
-def _bar(name: str, share: float, groups: int) -> Html:
-    filled = tag("i", style=f"width:{100 * share:.1f}%;background:{EXPOSED.colour}")
-    return tag(
-        "div",
-        tag("span", name),
-        tag("span", filled, class_="track"),
-        tag("span", percent(share)),
-        class_="row",
-        title=f"{name}: {groups:,} violating groups",
-    )
+    ]  # fmt: skip
+    return Section("attributes", title, [text, Profiles(columns, EXPOSED.colour)])
 
 
 def _tails(audit: AuditReport) -> Section:
     title = "Exact tails beside the bound"
-    text = paragraph(
+    text = Paragraph(
         "The policy requires the bound on both tails to stay above δ. A bound is loose: the exact"
         " probability that the estimate is off by more than ε is smaller still. Both are shown for"
         f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; of"
         " the two tails, the smaller one decides."
     )
     if not audit.worst:
-        return Section("tails", title, (text,))
+        return Section("tails", title, [text])
     series = ("bound", "exact tail")
     rows = []
     for verdict in audit.worst:
@@ -117,11 +104,11 @@ def _tails(audit: AuditReport) -> Section:
         ]
     spec = charts.tails_chart(rows, audit.policy.delta, series, "Bound and exact tails by size")
     caption = "Values below one in a million are drawn at the bottom."
-    return Section("tails", title, (text, Chart("chart-tails", spec, caption)))
+    return Section("tails", title, [text, Plot("chart-tails", spec, caption)])
 
 
 def _trials(audit: AuditReport, groups: GroupFacts) -> Section:
-    text = paragraph(
+    text = Paragraph(
         f"With sample size {audit.policy.sample_size!r}, {groups.sampled_groups:,} groups with"
         f" {groups.sampled_records:,} records are published from fewer independent trials than"
         f" they have records: {groups.trials:,} trials for {audit.records:,} records."
@@ -132,33 +119,24 @@ def _trials(audit: AuditReport, groups: GroupFacts) -> Section:
         for name, (_, _, records, trials) in zip(names, groups.classes, strict=True)
         for kind, count in (("records", records), ("trials", trials))
     ]
-    chart = Chart(
+    table = Grid(
+        [figure("records in the group"), number("records"), number("trials")],
+        [(name, kept, t) for name, (_, _, kept, t) in zip(names, groups.classes, strict=True)],
+    )
+    chart = Plot(
         "chart-trials",
         charts.trials_chart(rows, names, "Records and trials by group size"),
         "Records and the trials kept, by the size of the group.",
-        ("records in the group", "records", "trials"),
-        tuple((name, r, t) for name, (_, _, r, t) in zip(names, groups.classes, strict=True)),
+        table,
     )
-    return Section("trials", "Trials kept", (text, chart))
+    return Section("trials", "Trials kept", [text, chart])
 
 
 def worst_section(audit: AuditReport) -> Section:
     """The groups farthest from private, with their true figures."""
-    head = ("group", "|g|", "largest f", "s_g", "bound", "exact above", "exact below")
-    rows = [
-        (
-            group_words(v.public),
-            v.size,
-            frequency_words(v.largest_frequency, v.value),
-            "any" if isinf(v.largest_private_size) else v.largest_private_size,
-            percent(min(v.bound_above, v.bound_below)),
-            percent(v.upper_tail),
-            percent(v.lower_tail),
-        )
-        for v in audit.worst[:_WORST]
-    ]
-    text = paragraph(
+    grid = replace(worst_grid(replace(audit, worst=audit.worst[:_WORST])), title="", closed=False)
+    text = Paragraph(
         "The groups with the largest |g|/s_g, each with its largest exposed frequency and the value"
         " behind it. The exact tails are those of the most exposed value."
     )
-    return Section("worst", "Worst groups", (text, table(head, rows)) if rows else (text,))
+    return Section("worst", "Worst groups", [text, *([grid] if audit.worst else [])])

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.core.cells import CellBatch, python_values
-from reconpriv.core.margin_cost import own_trials
-from reconpriv.core.margin_limits import CountedLimits
-from reconpriv.core.sample_sizes import sample_limits
-from reconpriv.core.verdicts import judge
-from reconpriv.policy import Policy
-from reconpriv.schema import Schema, Value
+from reconpriv.auditing.verdicts import judge
+from reconpriv.cells.cell_batch import CellBatch, python_values
+from reconpriv.columns.schema import Schema, Value
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.protect.margins.trial_limits import UNCOUNTED, TrialLimits, own_trials
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _POINTS = 1_500
@@ -45,9 +44,7 @@ class GroupFacts:
 class GroupTally:
     """Judges every group that passes, and counts by shape, by public value and by size."""
 
-    def __init__(
-        self, schema: Schema, policy: Policy, counted: CountedLimits | None = None
-    ) -> None:
+    def __init__(self, schema: Schema, policy: Policy, counted: TrialLimits = UNCOUNTED) -> None:
         """Start with nothing counted; ``counted`` are the limits of trials with margins."""
         self._schema, self._policy, self._counted = schema, policy, counted
         self._shapes: dict[tuple[int, float], int] = {}
@@ -62,9 +59,7 @@ class GroupTally:
         self._add_shapes(batch.sizes, limits)
         self._add_shares(batch, private)
         limits = sample_limits(batch, self._policy, self._schema.domain_size)
-        self._add_trials(
-            batch, limits if self._counted is None else self._counted.lowered(batch, limits)
-        )
+        self._add_trials(batch, self._counted.lowered(batch, limits))
 
     def _add_shapes(self, sizes: Ints, limits: Floats) -> None:
         drawn = np.isfinite(limits) & (limits > 0)

@@ -11,31 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
-from reconpriv.core.audit_report import AuditReport
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.cube import CellKeeper
-from reconpriv.core.identifiers import identifier_note
-from reconpriv.core.margin_plan import MarginPlan
-from reconpriv.core.single_records import K
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.identifiers import identifier_note
+from reconpriv.auditing.single_records import K
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import CellKeeper
+from reconpriv.columns.schema import Schema
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import PolicyError
 from reconpriv.messages.numbers import percent
 from reconpriv.messages.phrases import kept_words
 from reconpriv.messages.remedies import plain_words, worded
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
+from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
 from reconpriv.reports import changes, lab
 from reconpriv.reports.group_sections import group_sections, worst_section
 from reconpriv.reports.groups import GroupFacts, GroupTally
-from reconpriv.reports.page import (
-    Section,
-    facts,
-    figures,
-    page,
-    paragraph,
-)
+from reconpriv.reports.page import Section, page
 from reconpriv.reports.risk_sections import frontier_section, margins_section, promise_section
-from reconpriv.schema import Schema
-from reconpriv.show.charts import browser_scripts
+from reconpriv.show.charts.drawing import browser_scripts
+from reconpriv.show.document import Card, Cards, Facts, Headline, Paragraph
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
 from reconpriv.writing.file import check_file, whole_file
@@ -65,14 +60,16 @@ class Findings:
 class Survey:
     """What the report needs from every group, gathered during an audit's pass over them."""
 
-    def __init__(self, schema: Schema, policy: Policy, margins: MarginPlan | None = None) -> None:
+    def __init__(
+        self, schema: Schema, policy: Policy, margins: MarginPlan = NO_MARGIN_PLAN
+    ) -> None:
         """``policy`` is that of the audit, ``margins`` what the table plans for it.
 
         If it asks for protection groups, ``schema`` is theirs, and they are taken as they are.
         """
         policy = replace(policy.publishable(), protect=None)
         self._schema, self._policy = schema, policy
-        self._tally = GroupTally(schema, policy, None if margins is None else margins.counted)
+        self._tally = GroupTally(schema, policy, margins.counted)
         self._kept = CellKeeper(max(CELLS_IN_MEMORY, lab.LAB_RECORDS))
 
     def add(self, batch: CellBatch) -> None:
@@ -134,8 +131,8 @@ def find(
 
     ``accepted`` is what the steward accepts on purpose, as arguments of ``Table.audit``.
     """
-    policy = table.settled(policy)
-    survey = Survey(table.group_schema(policy), policy, table.margin_plan(policy))
+    policy = table.fitted(policy)
+    survey = Survey(table.groups(policy).group_schema, policy, table.margin_plan(policy))
     audit = table.audit(
         policy,
         worst=TAILS,
@@ -157,7 +154,7 @@ def write_findings(found: Findings, path: Path, *, overwrite: bool = False) -> N
 def internal_html(found: Findings) -> str:
     """The report as one HTML file."""
     audit = found.audit
-    lead = paragraph(
+    lead = Paragraph(
         f"{kept_words(audit.records, audit.dropped, ' records')}. Sensitive column:"
         f" {audit.sensitive}"
         + (f", from {found.source}" if found.source else "")
@@ -170,13 +167,13 @@ def internal_html(found: Findings) -> str:
         _summary(found),
         changes.section(audit, found.bins),
         *group_sections(audit, found.group_facts),
-        *([] if audit.margins is None else [margins_section(audit.margins)]),
+        *([margins_section(audit.margins)] if audit.margins else []),
         *_frontier(found.tradeoff),
         worst_section(audit),
         lab.section(found.attacks, found.attack_note),
         _parameters(found),
     ]
-    return page("Publisher's report", lead, sections, internal=True)
+    return page("Publisher's report", [lead], sections, internal=True)
 
 
 def _frontier(found: lab.Tradeoff | None) -> list[Section]:
@@ -189,61 +186,47 @@ def _summary(found: Findings) -> Section:
     setting = None if found.tradeoff is None else found.tradeoff.setting
     single = audit.single_records
     cards = [
-        (f"{audit.group_word}s", f"{audit.groups:,}", f"{audit.records:,} records"),
-        (
-            "violating groups",
-            f"{audit.violating_groups:,}",
-            f"{percent(audit.violating_records / audit.records)} of the records",
-        ),
-        (
-            "unique records",
-            f"{single.unique:,}",
-            f"{percent(single.unique / audit.records)} of the records;"
-            f" {single.below_k:,} in groups below {single.k}",
-        ),
-        (
-            "a published value is true",
-            percent(single.retention_probability),
-            f"if {single.every_value} seemed equally likely before; at most"
-            f" {percent(single.posterior)} if that value seemed {single.prior:.0%} likely",
-        ),
-        (
-            "independent trials",
-            f"{groups.trials:,}",
-            f"{percent(groups.trials / audit.records)} of the records;"
-            f" {groups.sampled_groups:,} groups sampled",
-        ),
-    ]
+        Card(f"{audit.group_word}s", f"{audit.groups:,}", f"{audit.records:,} records"),
+        Card("violating groups", f"{audit.violating_groups:,}",
+             f"{percent(audit.violating_records / audit.records)} of the records"),
+        Card("unique records", f"{single.unique:,}",
+             f"{percent(single.unique / audit.records)} of the records;"
+             f" {single.below_k:,} in groups below {single.k}"),
+        Card("a published value is true", percent(single.retention_probability),
+             f"if {single.every_value} seemed equally likely before; at most"
+             f" {percent(single.posterior)} if that value seemed {single.prior:.0%} likely"),
+        Card("independent trials", f"{groups.trials:,}",
+             f"{percent(groups.trials / audit.records)} of the records;"
+             f" {groups.sampled_groups:,} groups sampled"),
+    ]  # fmt: skip
     error = None if setting is None else setting.error
-    if audit.protection is not None:
+    if audit.protection:
         # Of questions that cut protection groups, too.
         error = None if audit.errors is None else audit.errors.published
     if error is not None:
-        cards.append(("expected error", percent(error), "of an analyst's count, mean relative"))
+        words = "of an analyst's count, mean relative"
+        cards.append(Card("expected error", percent(error), words))
     if setting is not None and setting.exposes:
-        cards.append(
-            (
-                "adversary's error",
-                percent(setting.group_error),
-                "expected, in the most exposed group",
-            )
-        )
-    parts = facts(
+        words = "expected, in the most exposed group"
+        cards.append(Card("adversary's error", percent(setting.group_error), words))
+    parts = Facts(
         [
             ("Groups", audit.groups_sentence),
             ("Single records", single.sentence),
             ("Columns", worded(audit.columns_sentence, plain_words)),
-            *([] if audit.margins is None else [("Margins", audit.margins.sentence)]),
+            *([("Margins", audit.margins.sentence)] if audit.margins else []),
         ]
     )
     said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
-    notes = [
-        paragraph(f"Warning: {worded(n, plain_words)}") for n in audit.warnings if n not in said
+    warnings = [
+        Paragraph(f"Warning: {worded(n, plain_words)}") for n in audit.warnings if n not in said
     ]
-    first, *more = [audit.sentences[0], *(one.sentence for one in audit.obstacles[1:])]
-    verdict = paragraph(worded(first, plain_words), f"verdict {audit.standing}")
-    others = [paragraph(worded(text, plain_words)) for text in (*more, *audit.hints)]
-    return Section("summary", "Summary", (verdict, *others, parts, figures(cards), *notes))
+    obstacles = [one.sentence for one in audit.obstacles[1:]]
+    first, *more = (
+        worded(text, plain_words) for text in (audit.sentences[0], *obstacles, *audit.hints)
+    )
+    verdict = Headline(first, audit.standing, tuple(more))
+    return Section("summary", "Summary", [verdict, parts, Cards(cards), *warnings])
 
 
 def _parameters(found: Findings) -> Section:
@@ -259,7 +242,7 @@ def _parameters(found: Findings) -> Section:
         ("unattainable groups", policy.unattainable),
         ("sensitive column", f"{audit.sensitive} ({m} values)"),
         ("public columns", ", ".join(audit.public) or "none"),
-        *([] if audit.protection is None else [("pooled over", audit.protection.words)]),
+        *([("pooled over", audit.protection.words)] if audit.protection else []),
         ("local differential privacy of one trial", f"ε = {local_privacy_level(p, m):.3g}"),
         (
             "ρ1-ρ2 privacy of one trial",
@@ -274,7 +257,7 @@ def _parameters(found: Findings) -> Section:
         ("Python", platform.python_version()),
         *((name, _version(name)) for name in ("numpy", "scipy", "pyarrow", "duckdb", "altair")),
     ]
-    return Section("parameters", "Parameters and versions", (facts(rows),))
+    return Section("parameters", "Parameters and versions", [Facts(rows)])
 
 
 def _release_rows(release: Release) -> list[tuple[str, str]]:

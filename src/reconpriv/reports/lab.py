@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconpriv.ask.workload import make_workload
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.result import AttackResult
-from reconpriv.core.audit_report import AuditReport
-from reconpriv.core.cube import Cube
-from reconpriv.core.margins import as_margins
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.cells.cube import Cube
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
-from reconpriv.messages.numbers import percent
-from reconpriv.policy import Policy
-from reconpriv.queries.workload import make_workload
-from reconpriv.reports.page import Section, facts, paragraph, table
-from reconpriv.show.markup import Html, tag
-from reconpriv.theory.bounds import resolve_bound
+from reconpriv.policy.margin_settings import as_margins
+from reconpriv.policy.policy import Policy
+from reconpriv.reports.page import Section, note
+from reconpriv.show.document import Heading, Paragraph, Part
+from reconpriv.show.results.attacks import attack_document
+from reconpriv.theory.tails.bounds import resolve_bound
 from reconpriv.tuning.recommend import frontier
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.sweep import USUAL_MARGINS, Values, sweep
+from reconpriv.tuning.sweep import USUAL_MARGINS, SweptValues, sweep
 from reconpriv.tuning.tuner import Tuner
 
 # Larger tables are not attacked for a report, which should take seconds.
@@ -89,7 +89,7 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
     bound, p = policy.tail_bound, policy.retention
     bound = bound if bound.sizes_classes else resolve_bound("chernoff")
     margins = as_margins(policy.wanted_margins or USUAL_MARGINS)
-    retentions = Values.of(bound, [margins]).retentions
+    retentions = SweptValues.of(bound, [margins]).retentions
     report = sweep(
         Tuner.on(cube, workload),
         retentions=[*(one for one in retentions if one < p), p],
@@ -98,46 +98,20 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
         current=policy,
         risk=False,
     )
-    alone = frontier([s for s in report.settings if s.margins is None])
-    beside = frontier([s for s in report.settings if s.margins is not None])
+    alone = frontier([s for s in report.settings if not s.margins])
+    beside = frontier([s for s in report.settings if s.margins])
     return Tradeoff(report.current, tuple(alone), tuple(beside), report.no_margins)
 
 
-def section(attacks: Sequence[AttackResult], note: str) -> Section:
+def section(attacks: Sequence[AttackResult], explained: str) -> Section:
     """What the attacks found, with their rates and tables."""
-    parts = [paragraph(note)]
+    parts: list[Part] = [Paragraph(explained)]
     for result in attacks:
-        parts += [tag("h3", result.name), paragraph(result.verdict)]
-        rates = [
-            (name, f"{rate} ({rate.what})")
-            for name in ("success", "baseline", "control")
-            if (rate := getattr(result, name)) is not None
-        ]
-        parts.append(facts([("adversary knew", result.knew), *rates]))
-        if result.table:
-            parts.append(_attack_table(result.table))
-        if result.name in _EXPLAINED:
-            parts.append(paragraph(_EXPLAINED[result.name], "note"))
-    return Section("lab", "What the attack lab found", tuple(parts))
+        shown = replace(result, worst=(), table=tuple(map(_columns, result.table)))
+        parts += [Heading(result.name), *attack_document(shown, closed=False)]
+        parts += [note(_EXPLAINED[result.name])] if result.name in _EXPLAINED else []
+    return Section("lab", "What the attack lab found", parts)
 
 
-def _attack_table(rows: Sequence[dict[str, Any]]) -> Html:
-    head = tuple(str(name) for name in rows[0] if name not in _LEFT_OUT)
-    shares = {
-        name
-        for name in head
-        if all(isinstance(row[name], float) and 0 <= row[name] <= 1 for row in rows)
-    }
-    return table(
-        head,
-        [
-            tuple(percent(row[name]) if name in shares else _cell(row[name]) for name in head)
-            for row in rows
-        ],
-    )
-
-
-def _cell(value: Any) -> str | int | float | None:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if value is None or isinstance(value, int | float | str) else str(value)
+def _columns(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in _LEFT_OUT}

@@ -2,92 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from math import sqrt
 
-from reconpriv.core.audit_report import AuditReport
-from reconpriv.core.margin_cost import MarginCost
-from reconpriv.core.margins import Margins
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.messages.numbers import brief, brief_percent, percent
+from reconpriv.protect.margins.cost import MarginCost
 from reconpriv.reports import charts, lab
-from reconpriv.reports.page import Chart, Section, figures, paragraph, table
+from reconpriv.reports.page import Section, note
 from reconpriv.reports.promised import TITLE, promised
-from reconpriv.show.markup import Html
+from reconpriv.show.charts.drawing import Row
+from reconpriv.show.document import Card, Cards, Facts, Field, Grid, Paragraph, Plot, number
+from reconpriv.show.results.audit import margins_rows
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.risk import CLOSE
 
 
 def promise_section(audit: AuditReport, setting: Setting | None) -> Section:
     """The promise, whom it is made against, and what they would learn all the same."""
-    learnt = figures(_learnt(audit, setting))
-    return Section("promise", TITLE, (*promised(audit.promised_by), learnt, *_notes(setting)))
-
-
-def _learnt(audit: AuditReport, setting: Setting | None) -> list[tuple[str, str, str]]:
-    """What an adversary learns; without a workload there are no figures on groups."""
-    single, within = audit.single_records, f"within ±{brief_percent(CLOSE)}"
-    cards = []
-    if setting is not None:
-        cards += [
-            (
-                "people reconstructed",
-                percent(setting.reconstructed),
-                f"in groups whose exposed value is estimated {within}",
-            ),
-            (
-                "most exposed group",
-                percent(setting.worst_group),
-                f"chance of an estimate {within}",
-            ),
-        ]
-        if setting.pooled is not None:
-            cards.append(
-                ("people, groups pooled", percent(setting.pooled), "with the groups most alike")
-            )
-    cards.append(
-        (
-            "belief about one record",
-            percent(single.posterior),
-            f"at most, if it was {single.prior:.0%} before",
-        )
+    words = (
+        "Expected figures for a release with this policy, by the exact tails of estimates from each"
+        " group's own published records."
     )
-    return cards
+    cards = Cards(learnt_cards(audit.single_records, setting))
+    notes = [] if setting is None else [note(words)]
+    return Section("promise", TITLE, [*promised(audit.promised_by), cards, *notes])
 
 
-def _notes(setting: Setting | None) -> list[Html]:
+def learnt_cards(single: SingleRecords, setting: Setting | None, *, pooled: str = "") -> list[Card]:
+    """What an adversary learns about groups, if there is a workload, and about one record.
+
+    ``pooled`` takes the place of the share of people by pooling where that was not measured.
+    """
+    believed = f"at most, if it was {single.prior:.0%} before"
+    record = Card("belief about one record", percent(single.posterior), believed)
     if setting is None:
-        return []
-    return [
-        paragraph(
-            "Expected figures for a release with this policy, by the exact tails of estimates from"
-            " each group's own published records.",
-            "note",
-        )
-    ]
+        return [record]
+    within = f"within ±{brief_percent(CLOSE)}"
+    pooled = pooled if setting.pooled is None else percent(setting.pooled)
+    cards = [
+        Card("people reconstructed", percent(setting.reconstructed),
+             f"in groups whose exposed value is estimated {within}"),
+        Card("most exposed group", percent(setting.worst_group), f"chance of an estimate {within}"),
+        Card("people, groups pooled", pooled, "with the groups most alike"),
+        record,
+    ]  # fmt: skip
+    return [card for card in cards if card.figure]
 
 
 def frontier_section(found: lab.Tradeoff) -> Section:
     """The policy among others that protect single records as well."""
     policy, mine = found.setting.policy, found.setting
     spent = next((s.margins for s in found.with_margins), None)
-    text = paragraph(
+    text = Paragraph(
         "What analysts and an adversary could expect of other policies, none of which lets a"
         f" published value reveal more than p = {policy.retention:g} does. Further right, counts"
         " are less accurate; further up, an adversary learns less about the most exposed group. The"
         " lines join the policies that no other beats."
     )
     series = {charts.ALONE: found.alone, charts.WITH_MARGINS: found.with_margins}
-    rows = [
-        {
-            "series": name,
-            "error": one.error,
-            "group_error": one.group_error,
-            "policy": f"p = {one.retention:.3g}, ε = {one.epsilon:g}, δ = {one.delta:g},"
-            f" {one.sample_size}",
-        }
-        for name, some in (*series.items(), (charts.YOURS, (mine,)))
-        for one in some
-        if one.error > 0 and one.exposes
-    ]
+    rows = frontier_rows({**series, charts.YOURS: (mine,)})
     caption = (
         f"This policy: analysts' counts are off by {percent(mine.error)} on average, an adversary"
         f" by {percent(mine.group_error)} in the most exposed group."
@@ -100,14 +75,28 @@ def frontier_section(found: lab.Tradeoff) -> Section:
     elif found.no_margins:
         caption += f" No margins: {found.no_margins}"
     spec = charts.frontier_chart(rows, "The analysts' error and the adversary's, by policy")
-    chart = Chart("chart-frontier", spec, caption)
-    return Section("frontier", "Risk and utility", (text, chart))
+    return Section("frontier", "Risk and utility", [text, Plot("chart-frontier", spec, caption)])
+
+
+def frontier_rows(series: Mapping[str, Iterable[Setting]]) -> list[Row]:
+    """Settings as the rows of :func:`reconpriv.reports.charts.frontier_chart`, by series."""
+    return [
+        {
+            "series": name,
+            "error": one.error,
+            "group_error": one.group_error,
+            "policy": f"p = {one.retention:.3g}, ε = {one.epsilon:g}, δ = {one.delta:g},"
+            f" {one.sample_size}",
+        }
+        for name, some in series.items()
+        for one in some
+        if one.error > 0 and one.exposes
+    ]
 
 
 def margins_section(cost: MarginCost) -> Section:
     """What margins are, and what they cost the groups."""
-    sigma = sqrt(cost.variance)
-    text = paragraph(
+    text = Paragraph(
         "The release also has noisy tables of the sensitive column. They make analysts' counts more"
         " accurate, and tell an adversary about groups as well: what they are worth about a group,"
         " in trials, is taken off its limit."
@@ -115,26 +104,10 @@ def margins_section(cost: MarginCost) -> Section:
         else "The release also has noisy tables of the sensitive column, which make analysts'"
         f" counts more accurate. {cost.sentence}"
     )
-    cards = [
-        ("privacy of all tables", f"ε = {cost.margins.epsilon:.3g}", _level(cost.margins)),
-        ("noise of a count", f"σ = {sigma:.3g}", f"95% within ±{1.96 * sigma:,.0f}"),
-    ]
-    if cost.counted:
-        share = percent(cost.trials_lost / max(cost.trials, 1))
-        cards += [
-            ("trials given up", f"{cost.trials_lost:,}", f"{share} of {cost.trials:,}"),
-            ("groups with fewer trials", f"{cost.groups:,}", ""),
-            (
-                "trials from margins",
-                f"{cost.most_trials:,.3g}",
-                "the most that they are worth about one group",
-            ),
-        ]
-    head = ("margin table", "rows published", "rows left out")
-    rows = [(one.name, one.rows, one.left_out) for one in cost.tables]
-    note = paragraph("A row that would give a group away is left out.", "note")
-    return Section("margins", "Margins", (text, figures(cards), table(head, rows), note))
-
-
-def _level(margins: Margins) -> str:
-    return f"δ = {brief(margins.delta)}, ρ = {margins.rho:g}"
+    noise = ("noise of a count", f"95% within ±{1.96 * sqrt(cost.variance):,.0f}")
+    fields = [Field("margin table"), number("rows published"), number("rows left out")]
+    tables = Grid(fields, [(one.name, one.rows, one.left_out) for one in cost.tables])
+    left_out = note("A row that would give a group away is left out.")
+    return Section(
+        "margins", "Margins", [text, Facts([*margins_rows(cost), noise]), tables, left_out]
+    )

@@ -7,7 +7,6 @@ bootstrap, and labelled as such wherever it is shown.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from reconpriv.core.randomness import Key, Randomness, unit_interval
+from reconpriv.attacks.attacked_table import words_of
+from reconpriv.cells.randomness import Key, repeatable_key, unit_interval
 from reconpriv.datasets import dataset_path
 from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
@@ -83,10 +83,8 @@ def own_population(path: Path, seed: int = 0) -> Population:
 
 def study_key(number: int, purpose: str = "release") -> Key:
     """A repeatable key: the study is about spread, not secrecy."""
-    return Key(hashlib.blake2b(f"study {purpose} {number}".encode(), digest_size=32).digest())
+    return repeatable_key(f"study {purpose} {number}")
 
 
 def _uniform(count: int, seed: int) -> Floats:
-    randomness = Randomness(study_key(seed, "sample"))
-    words = randomness.words(np.zeros(count, np.uint64), np.arange(count, dtype=np.uint64))
-    return unit_interval(words[:, 0])
+    return unit_interval(words_of(study_key(seed, "sample"), count))

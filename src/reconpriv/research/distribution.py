@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from reconpriv.columns.schema import json_value
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
-from reconpriv.research.setting import DEFAULT
-from reconpriv.schema import json_value
+from reconpriv.research.setting import DEFAULT, StudySize
 
 
-def run_distribution(population: Population, step: Step) -> Result:
+def run_distribution(population: Population, _: StudySize, step: Step) -> Result:
     """The share of every sensitive value, most frequent first."""
     rows: list[Row] = []
     for base in BASES:

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.kernel import Kernel
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.plan import Plan, plan_queries, publish_cube
-from reconpriv.queries.workload import Workload, make_workload, mean_relative_error
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.plan import QueryPlan, plan_queries
+from reconpriv.ask.workload import Workload, make_workload, mean_relative_error
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.columns.schema import Schema
+from reconpriv.estimate.counts import Design
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.publish_cube import publish_cube
 from reconpriv.research.data import BASES, Population, study_key
 from reconpriv.research.results import Result, Row, Step
-from reconpriv.research.setting import METHODS, SWEEPS, Setting, StudySize, sweep
-from reconpriv.schema import Schema
+from reconpriv.research.setting import METHODS, SWEEPS, StudyPoint, StudySize, sweep
 from reconpriv.table import Table
 
 
@@ -26,7 +27,7 @@ class Prepared:
 
     batches: list[CellBatch]
     raw: Cube
-    plan: Plan
+    plan: QueryPlan
     workload: Workload
 
 
@@ -35,7 +36,7 @@ def run_error(population: Population, effort: StudySize, step: Step) -> Result:
     rows: list[Row] = []
     for base in BASES:
         prepared: dict[int, Prepared] = {}
-        done: dict[tuple[Setting, str], list[float]] = {}
+        done: dict[tuple[StudyPoint, str], list[float]] = {}
         for parameter in SWEEPS:
             for value, setting in sweep(parameter):
                 records = min(setting.records, population.largest)
@@ -67,10 +68,10 @@ def run_error(population: Population, effort: StudySize, step: Step) -> Result:
     return Result("error", tuple(rows))
 
 
-def _key(setting: Setting, sample_size: str) -> tuple[Setting, str]:
+def _key(setting: StudyPoint, sample_size: str) -> tuple[StudyPoint, str]:
     """UP does not depend on ε and δ, so it is run once for all of them."""
     if sample_size == "none":
-        return Setting(retention=setting.retention, records=setting.records), sample_size
+        return StudyPoint(retention=setting.retention, records=setting.records), sample_size
     return setting, sample_size
 
 
@@ -88,7 +89,7 @@ def prepare_cells(batches: list[CellBatch], schema: Schema, queries: int) -> Pre
     return Prepared(batches, raw, plan_queries(raw, selected), workload)
 
 
-def _errors(prepared: Prepared, setting: Setting, sample_size: str, keys: int) -> list[float]:
+def _errors(prepared: Prepared, setting: StudyPoint, sample_size: str, keys: int) -> list[float]:
     policy = setting.policy(sample_size)
     errors = []
     for number in range(keys):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from reconpriv.messages.numbers import TICK
 from reconpriv.research.data import BASES
 from reconpriv.research.margins import ADULT, EVERY_ROW, TABLES, WITH, WITHOUT
 from reconpriv.research.results import Result, Row
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS
-from reconpriv.show import charts, palette
-from reconpriv.show.charts import Key, Spec
-from reconpriv.show.palette import Look
+from reconpriv.show.charts import drawing as charts
+from reconpriv.show.charts import palette
+from reconpriv.show.charts.drawing import LegendEntry, Spec
+from reconpriv.show.charts.palette import Look
 
 _METHODS = {
     "UP": ("UP (perturbation alone)", palette.PLAIN),
@@ -35,25 +35,8 @@ _MARGINS = {
 _WIDTH, _HEIGHT = 300, 170
 
 
-def draw(result: Result, folder: Path, label: str) -> list[Path]:
-    """Draw the figures of one experiment; ``label`` describes the data."""
-    drawings: dict[str, Callable[[Result, str], dict[str, Spec]]] = {
-        "distribution": _distribution,
-        "violations": _violations,
-        "error": _error,
-        "dp-tables": _dp_tables,
-        "margins": _margins,
-    }
-    charts.altair("experiments")
-    written = []
-    for name, figure in drawings[result.name](result, label).items():
-        paths = [folder / f"{name}.{ending}" for ending in ("svg", "png")]
-        charts.save(figure, *paths)
-        written += paths
-    return written
-
-
-def _distribution(result: Result, label: str) -> dict[str, Spec]:
+def distribution(result: Result, label: str) -> dict[str, Spec]:
+    """Figure 1: the share of every sensitive value, a panel per table."""
     alt = charts.altair()
     panels = []
     for base in BASES:
@@ -71,7 +54,8 @@ def _distribution(result: Result, label: str) -> dict[str, Spec]:
     return {"figure-1-distribution": charts.figure(panels, title, note=label)}
 
 
-def _violations(result: Result, label: str) -> dict[str, Spec]:
+def violations(result: Result, label: str) -> dict[str, Spec]:
+    """Figures 2 and 4: violating groups and the records in them, along the four sweeps."""
     looks = {"groups": palette.FIRST, "records in them": palette.SECOND}
     figures = {}
     for number, base in ((2, "EDU"), (4, "OCC")):
@@ -91,7 +75,8 @@ def _violations(result: Result, label: str) -> dict[str, Spec]:
     return figures
 
 
-def _error(result: Result, label: str) -> dict[str, Spec]:
+def error(result: Result, label: str) -> dict[str, Spec]:
+    """Figures 3 and 5: the mean relative error of every method, along the four sweeps."""
     looks = dict(_METHODS.values())
     figures = {}
     for number, base in ((3, "EDU"), (5, "OCC")):
@@ -115,10 +100,13 @@ def _sweeps(
 ) -> Spec:
     """Four panels, one for each parameter, on one scale, with the default marked."""
     top = max(row[field] for row in values for field in ("y", "high") if field in row)
-    entries = [Key(name, look) for name, look in looks.items()]
+    entries = [LegendEntry(name, look) for name, look in looks.items()]
     panels = [_sweep(values, looks, parameter, y_title, top) for parameter in SWEEPS]
     return charts.figure(
-        panels, title, note=note, entries=[*entries, Key("default", palette.REFERENCE, "line")]
+        panels,
+        title,
+        note=note,
+        entries=[*entries, LegendEntry("default", palette.REFERENCE, "line")],
     )
 
 
@@ -145,7 +133,7 @@ def _sweep(
     return charts.panel(alt.layer(*parts), _WIDTH, _HEIGHT)
 
 
-def _dp_tables(result: Result, label: str) -> dict[str, Spec]:
+def dp_tables(result: Result, label: str) -> dict[str, Spec]:
     """Exact probability against the printed share and the simulated one."""
     del label  # the paper's own groups as well as ours
     alt = charts.altair()
@@ -170,13 +158,14 @@ def _dp_tables(result: Result, label: str) -> dict[str, Spec]:
     )
     dots = charts.points(alt.Chart(charts.rows(values)).encode(x=x, y=y), looks, 26, 0.75)
     panel = charts.panel(alt.layer(equal.encode(x=x, y=y), dots), 430, 320)
-    entries = [Key(name, look, "mark") for name, look in looks.items()]
-    entries.append(Key("equal", Look(palette.GREY), "line"))
+    entries = [LegendEntry(name, look, "mark") for name, look in looks.items()]
+    entries.append(LegendEntry("equal", Look(palette.GREY), "line"))
     title = "Tables 4 and 5: the ratio attack on noisy answers"
     return {"tables-4-5-ratio": charts.figure([panel], title, entries=entries, width=460)}
 
 
-def _margins(result: Result, label: str) -> dict[str, Spec]:
+def margins(result: Result, label: str) -> dict[str, Spec]:
+    """Figures 6 and 7: what margins give analysts and adversaries, and the error by p."""
     label = f"EDU and OCC: {label}"
     figures = {"figure-6-margins": _trade(result, label)}
     if len({row["retention"] for row in result.rows}) > 1:
@@ -212,7 +201,7 @@ def _trade(result: Result, label: str) -> Spec:
         panels,
         "Figure 6: the analysts' error against the adversary's success",
         note=f"p = {DEFAULT.retention:g}; {label}; nearer to the lower left is better",
-        entries=[Key(name, look) for name, look in looks.items()],
+        entries=[LegendEntry(name, look) for name, look in looks.items()],
     )
 
 
@@ -257,5 +246,5 @@ def _margins_by_p(result: Result, label: str) -> Spec:
         panels,
         "Figure 7: relative error with margins",
         note=f"margins of every public attribute, ε = 1, δ = 1e-9; {label}",
-        entries=[Key(name, look) for name, look in looks.items()],
+        entries=[LegendEntry(name, look) for name, look in looks.items()],
     )

@@ -19,6 +19,10 @@ HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 BARS = {"octave": 0.6, "public": 0.9}
 
 
+# A statement of the paper, the verdict, and the figures behind it.
+Judgement = tuple[str, str, str]
+
+
 @dataclass(frozen=True)
 class Finding:
     """A statement of the paper, the verdict, and the figures behind it."""
@@ -29,23 +33,6 @@ class Finding:
     experiment: str
 
 
-def judge(results: dict[str, Result]) -> list[Finding]:
-    """Every statement that the available results bear on."""
-    judges = {
-        "distribution": _distribution,
-        "violations": _violations,
-        "error": _error,
-        "dp-tables": _dp_tables,
-        "margins": _margins,
-    }
-    return [
-        finding
-        for name, judge_one in judges.items()
-        if name in results
-        for finding in judge_one(results[name])
-    ]
-
-
 def _verdict(parts: list[bool]) -> str:
     return HOLDS if all(parts) else IN_PART if any(parts) else FAILS
 
@@ -54,18 +41,19 @@ def _rises(values: list[float], slack: float = 0.0) -> bool:
     return all(b >= a - slack for a, b in itertools.pairwise(values))
 
 
-def _distribution(result: Result) -> Iterator[Finding]:
+def distribution(result: Result) -> Iterator[Judgement]:
+    """Whether Education is more skewed than Occupation."""
     size = result.rows[0]["records"] // 1000
     tops = {b: max(r["frequency"] for r in result.select(base=b)) for b in BASES}
-    yield Finding(
+    yield (
         f"EDU-{size}K has a more skewed distribution than OCC-{size}K (Figure 1).",
         _verdict([tops["EDU"] > tops["OCC"]]),
         "most frequent value: " + ", ".join(f"{b} {v:.1%}" for b, v in tops.items()),
-        "distribution",
     )
 
 
-def _violations(result: Result) -> Iterator[Finding]:
+def violations(result: Result) -> Iterator[Judgement]:
+    """Whether every parameter raises the violations, and how many there are at the defaults."""
     for parameter in SWEEPS:
         shares = {
             b: [r["percent_groups"] for r in result.select(base=b, parameter=parameter)]
@@ -74,23 +62,21 @@ def _violations(result: Result) -> Iterator[Finding]:
         if not all(len(values) > 1 for values in shares.values()):
             continue  # a small extract has too few records for this sweep
         if not any(value for values in shares.values() for value in values):
-            yield Finding(
+            yield (
                 f"A larger {SYMBOLS[parameter]} leads to more violating micro groups.",
                 "cannot be judged",
                 "no group violates the policy anywhere in this sweep",
-                "violations",
             )
             continue
-        yield Finding(
+        yield (
             f"A larger {SYMBOLS[parameter]} leads to more violating micro groups (Figures 2, 4).",
             _verdict([_rises(values) and values[-1] > values[0] for values in shares.values()]),
             "; ".join(f"{b} " + ", ".join(f"{v:.2f} %" for v in vs) for b, vs in shares.items()),
-            "violations",
         )
     found = {
         b: result.select(base=b, parameter="retention", value=DEFAULT.retention)[0] for b in BASES
     }
-    yield Finding(
+    yield (
         "A nontrivial share of groups violates the policy although ρ1-ρ2 privacy is ensured.",
         _verdict([row["percent_groups"] > 1 for row in found.values()]),
         "groups (and records in them) at the defaults: "
@@ -98,17 +84,15 @@ def _violations(result: Result) -> Iterator[Finding]:
             f"{b} {row['percent_groups']:.1f} % ({row['percent_records']:.0f} %)"
             for b, row in found.items()
         ),
-        "violations",
     )
     small = {
         b: result.select(base=b, parameter="retention", value=0.1)[0]["percent_groups"]
         for b in BASES
     }
-    yield Finding(
+    yield (
         "The violation diminishes when p becomes very small (below 20 %).",
         _verdict([share < 0.5 for share in small.values()]),
         "at p = 0.1: " + ", ".join(f"{b} {v:.2f} %" for b, v in small.items()),
-        "violations",
     )
 
 
@@ -117,17 +101,17 @@ def errors(result: Result, base: str, parameter: str, method: str) -> list[float
     return [r["error"] for r in result.select(base=base, parameter=parameter, method=method)]
 
 
-def _error(result: Result) -> Iterator[Finding]:
+def error(result: Result) -> Iterator[Judgement]:
+    """What RP and the hardened sizes cost compared with UP."""
     constant = [
         len(set(errors(result, b, parameter, "UP"))) == 1
         for b in BASES
         for parameter in ("epsilon", "delta")
     ]
-    yield Finding(
+    yield (
         "UP does not depend on ε and δ (Figures 3, 5).",
         _verdict(constant),
         "the same publication serves all of them",
-        "error",
     )
     for parameter in ("retention", "records"):
         # A small extract has too few records for some sweeps.
@@ -138,25 +122,23 @@ def _error(result: Result) -> Iterator[Finding]:
         f"{m} / UP: " + ", ".join(f"{b} {ratio_at_default(result, b, m):.2f}" for b in BASES)
         for m in ("octave", "public")
     )
-    yield Finding(
+    yield (
         "Not in the paper: what it costs not to leak f through the sample size.",
         "measured",
         f"{hardened} at the defaults",
-        "error",
     )
 
 
-def _error_falls(result: Result, parameter: str) -> Finding:
+def _error_falls(result: Result, parameter: str) -> Judgement:
     lines = {f"{b} {m}": errors(result, b, parameter, m) for b in BASES for m in ("UP", "RP")}
-    return Finding(
+    return (
         f"The error falls as {SYMBOLS[parameter]} grows.",
         _verdict([_rises([-e for e in values], slack=0.002) for values in lines.values()]),
         "; ".join(f"{n} " + ", ".join(f"{e:.3f}" for e in es) for n, es in lines.items()),
-        "error",
     )
 
 
-def _price(result: Result) -> Finding:
+def _price(result: Result) -> Judgement:
     """The paper's main finding: what RP costs compared with UP."""
     at_default = {b: ratio_at_default(result, b, "RP") for b in BASES}
     worst = {
@@ -171,14 +153,13 @@ def _price(result: Result) -> Finding:
         )
         for b in BASES
     }
-    return Finding(
+    return (
         "Across all of p, ε, δ and |D|, the error of RP is only slightly more than that of UP.",
         _verdict([ratio <= 1.6 for ratio in (*at_default.values(), *worst.values())]),
         "RP / UP at the defaults: "
         + ", ".join(f"{b} {v:.2f}" for b, v in at_default.items())
         + "; largest in any sweep: "
         + ", ".join(f"{b} {v:.2f}" for b, v in worst.items()),
-        "error",
     )
 
 
@@ -191,36 +172,34 @@ def ratio_at_default(result: Result, base: str, method: str) -> float:
     )
 
 
-def _dp_tables(result: Result) -> Iterator[Finding]:
+def dp_tables(result: Result) -> Iterator[Judgement]:
+    """Whether the paper's counts are those of Laplace noise, and what they show."""
     scores = printed_scores()
     rms = float(np.sqrt((scores**2).mean()))
-    yield Finding(
+    yield (
         "The counts printed in Tables 4 and 5 are what Laplace noise with b = 1/λ gives.",
         _verdict([rms < 1.2, bool(np.abs(scores).max() < 4)]),
         f"112 counts against exact probabilities: root mean square z {rms:.2f}, largest"
         f" {np.abs(scores).max():.1f}",
-        "dp-tables",
     )
     inside = {}
     for base, number, epsilon in (("EDU", 7, 0.3), ("OCC", 2, 0.2)):
         rows = result.select(base=base, source="paper", group=number, privacy=0.1, epsilon=epsilon)
         inside[f"{base} group {number} within ±{epsilon:.0%}"] = 1 - sum(r["exact"] for r in rows)
-    yield Finding(
+    yield (
         "At λ = 0.1 the estimate stays within ±ε with a confidence of 84 % (EDU group 7, ε = 0.3;"
         " OCC group 2, ε = 0.2).",
         _verdict([abs(value - 0.84) < 0.08 for value in inside.values()]),
         "exact: " + ", ".join(f"{name} {value:.1%}" for name, value in inside.items()),
-        "dp-tables",
     )
     totals = {
         privacy: float(np.mean([r["exact"] for r in result.select(privacy=privacy)]))
         for privacy in (0.1, 0.05)
     }
-    yield Finding(
+    yield (
         "At λ = 0.05 a larger error is observed, due to the increased noise.",
         _verdict([totals[0.05] > totals[0.1]]),
         ", ".join(f"mean tail at λ = {p:g}: {v:.3f}" for p, v in totals.items()),
-        "dp-tables",
     )
 
 
@@ -237,17 +216,17 @@ def ratio_with_margins(result: Result, base: str, method: str, margins: str = WI
     return float("nan") if plain is None or found is None else found["error"] / plain["error"]
 
 
-def _margins(result: Result) -> Iterator[Finding]:
+def margins(result: Result) -> Iterator[Judgement]:
+    """What margins give analysts and adversaries, and what leaving rows out costs."""
     for bases, what in ((tuple(BASES), ""), ((ADULT,), " on Adult by age, sex and race")):
         for method, bar in BARS.items():
             ratios = {b: ratio_with_margins(result, b, method) for b in bases}
-            yield Finding(
+            yield (
                 f"Not in the paper: with margins (ε = 1), the error of {method} is at most {bar:g}"
                 f" times that of UP{what}.",
                 _verdict([ratio <= bar for ratio in ratios.values()]),
                 f"{method} with margins / UP: "
                 + ", ".join(f"{b} {ratio:.2f}" for b, ratio in ratios.items()),
-                "margins",
             )
     pairs = {
         f"{b} {m}": (before, after)
@@ -256,7 +235,7 @@ def _margins(result: Result) -> Iterator[Finding]:
         if (before := at_default(result, b, m, WITHOUT))
         and (after := at_default(result, b, m, WITH))
     }
-    yield Finding(
+    yield (
         "Not in the paper: margins do not help an adversary's best unbiased estimate of a group,"
         " since they are counted as trials.",
         _verdict([after["adversary"] <= old["adversary"] + 0.005 for old, after in pairs.values()]),
@@ -265,14 +244,13 @@ def _margins(result: Result) -> Iterator[Finding]:
             f"{name} {old['adversary']:.1%}, {after['adversary']:.1%}"
             for name, (old, after) in pairs.items()
         ),
-        "margins",
     )
     yield _within_limits({name: after for name, (_, after) in pairs.items()})
     yield _left_out(result)
 
 
-def _within_limits(rows: dict[str, Row]) -> Finding:
-    return Finding(
+def _within_limits(rows: dict[str, Row]) -> Judgement:
+    return (
         "Not in the paper: with what margins tell, no violating group has more trials than its"
         " s_g.",
         _verdict([row["largest_of_s_g"] <= 1 for row in rows.values()]),
@@ -283,11 +261,10 @@ def _within_limits(rows: dict[str, Row]) -> Finding:
             f"{name} {row['over_limit']:.1%} ({row['largest_of_limit']:.2f} times)"
             for name, row in rows.items()
         ),
-        "margins",
     )
 
 
-def _left_out(result: Result) -> Finding:
+def _left_out(result: Result) -> Judgement:
     """What it costs to leave out the rows that would give a group away."""
     found = []
     for base in TABLES:
@@ -299,9 +276,8 @@ def _left_out(result: Result) -> Finding:
                     f" {kept['error']:.3f} instead of {every['error']:.3f}, adversary"
                     f" {kept['adversary']:.0%} instead of {every['adversary']:.0%}"
                 )
-    return Finding(
+    return (
         "Not in the paper: rows of margins that would give a group away are left out.",
         "measured",
         "; ".join(found),
-        "margins",
     )

@@ -5,20 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from reconpriv._version import __version__
+from reconpriv.research.data import BASES
+from reconpriv.research.experiments import EXPERIMENTS
 from reconpriv.research.findings import Finding
 from reconpriv.research.results import Result, Row
-from reconpriv.show import markup, palette
+from reconpriv.show import markup
+from reconpriv.show.charts import palette
 from reconpriv.show.markup import Html, tag
 
 PAGE_TITLE = "The paper's empirical study, re-run"
 
-_TITLES = {
-    "distribution": "Figure 1: distributions",
-    "violations": "Figures 2 and 4: violating micro groups",
-    "error": "Figures 3 and 5: relative error of count queries",
-    "dp-tables": "Tables 4 and 5: the ratio attack on differentially private answers",
-    "margins": "Figures 6 and 7, not in the paper: margins",
-}
 _STYLE = f"""
 body{{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222;
 background:#fff}}
@@ -33,31 +29,30 @@ _BELOW = "exact probability of each tail in percent, the paper's count of 100 in
 
 
 def write_pages(
-    folder: Path, results: dict[str, Result], findings: list[Finding], facts: list[str]
+    folder: Path,
+    results: dict[str, Result],
+    drawn: dict[str, list[Path]],
+    findings: list[Finding],
+    facts: list[str],
 ) -> list[Path]:
-    """Write experiments.md and index.html."""
+    """Write experiments.md and index.html; ``drawn`` are the figures of each experiment."""
+    pictures = {
+        name: sorted(path for path in paths if path.suffix == ".svg")
+        for name, paths in drawn.items()
+    }
     markdown, html = folder / "experiments.md", folder / "index.html"
-    markdown.write_text(_markdown(folder, results, findings, facts), encoding="utf-8")
-    html.write_text(_html(folder, results, findings, facts), encoding="utf-8")
+    markdown.write_text(_markdown(pictures, results, findings, facts), encoding="utf-8")
+    html.write_text(_html(pictures, results, findings, facts), encoding="utf-8")
     return [markdown, html]
 
 
-def _figures(folder: Path, name: str) -> list[Path]:
-    beginnings = {
-        "distribution": ("figure-1",),
-        "violations": ("figure-2", "figure-4"),
-        "error": ("figure-3", "figure-5"),
-        "dp-tables": ("tables-4-5",),
-        "margins": ("figure-6", "figure-7"),
-    }
-    return [path for start in beginnings[name] for path in sorted(folder.glob(f"{start}*.svg"))]
-
-
 def _markdown(
-    folder: Path, results: dict[str, Result], findings: list[Finding], facts: list[str]
+    pictures: dict[str, list[Path]],
+    results: dict[str, Result],
+    findings: list[Finding],
+    facts: list[str],
 ) -> str:
-    lines = [f"# {PAGE_TITLE}", ""]
-    lines += [f"- {fact}" for fact in facts]
+    lines = [f"# {PAGE_TITLE}", "", *(f"- {fact}" for fact in facts)]
     lines += ["", "## What holds", "", "| the paper says | verdict | what we measured |"]
     lines += ["|---|---|---|"]
     for f in findings:
@@ -65,12 +60,14 @@ def _markdown(
         cells = (text.replace("|", "\\|") for text in (f.statement, f.evidence))
         lines.append("| {} | **{verdict}** | {} |".format(*cells, verdict=f.verdict))
     for name, result in results.items():
-        lines += ["", f"## {_TITLES[name]}", ""]
-        lines += [f"![{path.stem}]({path.name})\n" for path in _figures(folder, name)]
+        lines += ["", f"## {EXPERIMENTS[name].heading}", ""]
+        lines += [f"![{path.stem}]({path.name})\n" for path in pictures[name]]
         lines += [f"Rows: [{name}.csv]({name}.csv)."]
-        if name == "dp-tables":
-            for base in ("EDU", "OCC"):
-                lines += ["", *_dp_markdown(result, base)]
+        for base in BASES if name == "dp-tables" else ():
+            head, rows = _dp_table(result, base)
+            lines += ["", f"{base}: {_BELOW}", ""]
+            lines += [f"| {' | '.join(row)} |" for row in (head, *rows)]
+            lines.insert(len(lines) - len(rows), "|" + "---|" * len(head))
     return "\n".join(lines) + "\n"
 
 
@@ -100,19 +97,11 @@ def _dp_cell(rows: list[Row], privacy: float, epsilon: float, side: str) -> str:
     return f"{100 * row['exact']:.1f}{printed}"
 
 
-def _dp_markdown(result: Result, base: str) -> list[str]:
-    head, rows = _dp_table(result, base)
-    lines = [
-        f"{base}: {_BELOW}",
-        "",
-        "| " + " | ".join(head) + " |",
-        "|" + "---|" * len(head),
-    ]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
-
-
 def _html(
-    folder: Path, results: dict[str, Result], findings: list[Finding], facts: list[str]
+    pictures: dict[str, list[Path]],
+    results: dict[str, Result],
+    findings: list[Finding],
+    facts: list[str],
 ) -> str:
     rows = [
         (f.statement, tag("b", f.verdict, class_=_CLASSES.get(f.verdict)), f.evidence)
@@ -124,20 +113,17 @@ def _html(
         tag("ul", [tag("li", markup.words(fact)) for fact in facts]),
         tag("h2", "What holds"),
         markup.table(("the paper says", "verdict", "what we measured"), rows),
-        [_experiment(folder, name, result) for name, result in results.items()],
+        [_experiment(name, result, pictures[name]) for name, result in results.items()],
         style=_STYLE,
     )
 
 
-def _experiment(folder: Path, name: str, result: Result) -> list[Html]:
-    pictures = [
-        tag("figure", Html(path.read_text(encoding="utf-8"))) for path in _figures(folder, name)
-    ]
-    bases = ("EDU", "OCC") if name == "dp-tables" else ()
-    return [tag("h2", _TITLES[name]), *pictures, *(_dp_html(result, base) for base in bases)]
-
-
-def _dp_html(result: Result, base: str) -> Html:
-    head, rows = _dp_table(result, base)
-    numbers = [{"class_": "n"}] * len(head)
-    return markup.join(tag("p", f"{base}: {_BELOW}"), markup.table(head, rows, numbers))
+def _experiment(name: str, result: Result, pictures: list[Path]) -> list[Html]:
+    parts = [tag("h2", EXPERIMENTS[name].heading)]
+    parts += [tag("figure", Html(path.read_text(encoding="utf-8"))) for path in pictures]
+    for base in BASES if name == "dp-tables" else ():
+        head, rows = _dp_table(result, base)
+        numbers = [{"class_": "n"}] * len(head)
+        table = markup.table(head, rows, numbers)
+        parts.append(markup.join(tag("p", f"{base}: {_BELOW}"), table))
+    return parts

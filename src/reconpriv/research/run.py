@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,23 +11,16 @@ from reconpriv._version import __version__
 from reconpriv.attacks.noisy_answers import require_opendp
 from reconpriv.errors import InputError
 from reconpriv.research.data import Population, census_population, own_population
-from reconpriv.research.distribution import run_distribution
-from reconpriv.research.dp_tables import run_dp_tables
-from reconpriv.research.error import run_error
-from reconpriv.research.figures import draw
-from reconpriv.research.findings import Finding, judge
-from reconpriv.research.margins import run_margins
+from reconpriv.research.experiments import EXPERIMENTS, judge
+from reconpriv.research.findings import Finding
 from reconpriv.research.page import PAGE_TITLE, write_pages
 from reconpriv.research.results import Result, Step
 from reconpriv.research.setting import DEFAULT, FAST, FULL, StudySize
-from reconpriv.research.violations import run_violations
-from reconpriv.show import charts
+from reconpriv.show.charts import drawing as charts
 from reconpriv.writing.folder import Replaceable, check_folder, new_folder
 
-NAMES = ("distribution", "violations", "error", "dp-tables", "margins")
-
-# How many steps each experiment reports, for a progress bar.
-STEPS = {"distribution": 2, "violations": 8, "error": 40, "dp-tables": 28, "margins": 15}
+STEPS = {name: one.steps for name, one in EXPERIMENTS.items()}
+NAMES = tuple(STEPS)
 
 
 @dataclass(frozen=True)
@@ -63,23 +56,18 @@ def run_study(
         require_opendp()
     begun = time.monotonic()
     population = own_population(data) if data is not None else census_population()
-    runners: dict[str, Callable[[Population, StudySize, Step], Result]] = {
-        "distribution": lambda people, _, s: run_distribution(people, s),
-        "violations": lambda people, _, s: run_violations(people, s),
-        "error": run_error,
-        "dp-tables": run_dp_tables,
-        "margins": run_margins,
-    }
     results: dict[str, Result] = {}
+    drawn: dict[str, list[Path]] = {}
     with new_folder(folder, overwrite=overwrite, earlier=earlier) as work:
         files: list[Path] = []
         for name in wanted:
-            results[name] = runners[name](population, effort, step)
-            files.append(results[name].write(work))
-            files += draw(results[name], work, population.label.split(",")[0])
+            one = EXPERIMENTS[name]
+            results[name] = one.run(population, effort, step)
+            drawn[name] = one.draw(results[name], work, population.label.split(",")[0])
+            files += [results[name].write(work), *drawn[name]]
         findings = judge(results)
         seconds = time.monotonic() - begun
-        files += write_pages(work, results, findings, _facts(population, effort, wanted))
+        files += write_pages(work, results, drawn, findings, _facts(population, effort, wanted))
     return Study(folder, results, findings, [folder / path.name for path in files], seconds)
 
 

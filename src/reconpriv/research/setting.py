@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 
 RETENTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 EPSILONS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -17,7 +17,7 @@ METHODS = {"UP": "none", "RP": "paper", "octave": "octave", "public": "public"}
 
 
 @dataclass(frozen=True)
-class Setting:
+class StudyPoint:
     """One point of the study."""
 
     retention: float = 0.5
@@ -36,7 +36,7 @@ class Setting:
         )
 
 
-DEFAULT = Setting()
+DEFAULT = StudyPoint()
 
 SWEEPS: dict[str, tuple[float, ...]] = {
     "retention": RETENTIONS,
@@ -47,7 +47,7 @@ SWEEPS: dict[str, tuple[float, ...]] = {
 SYMBOLS = {"retention": "p", "epsilon": "ε", "delta": "δ", "records": "|D|"}
 
 
-def sweep(parameter: str) -> Iterator[tuple[float, Setting]]:
+def sweep(parameter: str) -> Iterator[tuple[float, StudyPoint]]:
     """The values of one parameter, all others at their defaults."""
     for value in SWEEPS[parameter]:
         exact = int(value) if parameter == "records" else value

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from reconpriv.core.audit import audit_groups
-from reconpriv.core.cells import CellBatch
+from reconpriv.auditing.audit_groups import audit_groups
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.columns.schema import Schema
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
-from reconpriv.research.setting import SWEEPS, sweep
-from reconpriv.schema import Schema
+from reconpriv.research.setting import SWEEPS, StudySize, sweep
 
 
-def run_violations(population: Population, step: Step) -> Result:
+def run_violations(population: Population, _: StudySize, step: Step) -> Result:
     """Audit every point of the sweeps, except sizes that the population cannot provide."""
     rows: list[Row] = []
     for base in BASES:

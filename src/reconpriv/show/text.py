@@ -1,37 +1,49 @@
-"""Tables and figures as text: the same on a terminal and piped."""
+"""A document as text: the same on a terminal and piped."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.segment import Segment, Segments
-from rich.table import Table as RichTable
 from rich.text import Text
 
-from reconpriv.messages.one_line import printable, shortened
-from reconpriv.messages.phrases import group_words
+from reconpriv.messages.one_line import printable
+from reconpriv.show.document import (
+    Document,
+    Facts,
+    Field,
+    Grid,
+    Heading,
+    Headline,
+    OnTerminal,
+    Paragraph,
+    Part,
+)
 from reconpriv.show.rows import FittingTable
 
 _PLAIN_WIDTH = 110
+_COLOURS = {"": "bold", "good": "bold green", "fair": "bold yellow", "bad": "bold red"}
 
 
-def as_text(renderable: RenderableType, width: int = _PLAIN_WIDTH) -> str:
-    """A rich renderable as plain text, without colour."""
+def as_text(shown: Document | RenderableType, width: int = _PLAIN_WIDTH) -> str:
+    """A document as plain text, without colour."""
     stream = StringIO()
-    _console(file=stream, width=width, color_system=None, force_jupyter=False).print(renderable)
+    console = _console(file=stream, width=width, color_system=None, force_jupyter=False)
+    console.print(_renderable(shown))
     text = printable(stream.getvalue())
     return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
 
 
-def print_safely(renderable: RenderableType) -> None:
+def print_safely(shown: Document | RenderableType) -> None:
     """Print to the terminal, which must not obey control characters in a name or a value."""
     console = _console()
     console.print(
         Segments(
             part if part.control else Segment(printable(part.text), part.style)
-            for part in console.render(renderable)
+            for part in console.render(_renderable(shown))
         ),
         end="",
     )
@@ -42,35 +54,39 @@ def _console(**settings: Any) -> Console:
     return Console(markup=False, emoji=False, highlight=False, **settings)
 
 
-def pairs_table(rows: list[tuple[str, str]]) -> RichTable:
-    """Names and values, without a heading."""
-    table = FittingTable(show_header=False)
-    table.add_column(style="dim")
-    table.add_column()
-    for row in rows:
-        table.add_row(*row)
-    return table
+def _renderable(shown: Document | RenderableType) -> RenderableType:
+    if not isinstance(shown, list | tuple):
+        return shown  # type: ignore[return-value]
+    lines: list[RenderableType] = []
+    for part in _flat(shown):
+        if lines and not getattr(part, "joined", False):
+            lines.append(Text(""))
+        lines.append(_part(part))
+    return Group(*lines)
 
 
-def rows_table(title: str, rows: tuple[dict[str, Any], ...]) -> RichTable:
-    """Rows of figures under the names of their columns."""
-    table = FittingTable(title=title)
-    for name, value in rows[0].items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        table.add_column(Text(name), justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*(Text(figure(value)) for value in row.values()))
-    return table
+def _flat(parts: Document) -> Iterator[Part]:
+    """The parts that a terminal shows."""
+    for part in parts:
+        match part:
+            case OnTerminal():
+                yield from _flat(part.parts)
+            case Headline() | Heading() | Paragraph() | Facts() | Grid():
+                yield part
 
 
-def figure(value: Any) -> str:
-    """A figure for display: three digits, thousands separated, a group by its columns."""
-    if isinstance(value, dict):
-        return group_words(value)
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.3g}" if isinstance(value, float) else shortened(str(value))
+def _part(part: Part) -> RenderableType:
+    match part:
+        case Headline():
+            first = Text(part.text, style=_COLOURS[part.tone])
+            return Text.assemble(first, *(f" {sentence}" for sentence in part.rest))
+        case Heading():
+            return Text(part.text, style="bold cyan")
+        case Paragraph():
+            return Text(f"{part.name}: {part.text}" if part.name else part.text, overflow="fold")
+        case Facts():
+            grid = Grid([Field(""), Field("")], part.rows, headed=False, spaced=part.spaced)
+            return FittingTable(grid, names="bold" if part.spaced else "dim")
+        case Grid():
+            return FittingTable(part)
+    raise AssertionError(part)

@@ -15,7 +15,8 @@ def check_names(names: Sequence[str], shown: str) -> None:
     for number, name in enumerate(names, start=1):
         if name == "":
             raise InputError(f"Column {number} of {shown} has no name.")
-        if "\0" in name or len(name) > LONGEST_NAME or not _is_text(name):
+        halves = any("\ud800" <= letter <= "\udfff" for letter in name)  # of surrogate pairs
+        if "\0" in name or len(name) > LONGEST_NAME or halves:
             raise InputError(
                 f"The name of column {number} of {shown} holds a NUL character, is no text or has"
                 f" more than {LONGEST_NAME:,} characters.",
@@ -30,15 +31,6 @@ def check_names(names: Sequence[str], shown: str) -> None:
                 hint="Rename one of them.",
             )
         seen[name.lower()] = name
-
-
-def _is_text(name: str) -> bool:
-    """Whether it is text that can be written to a file: half a surrogate pair is not."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:

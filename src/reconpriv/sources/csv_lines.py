@@ -21,15 +21,14 @@ def on_lines_of_their_own(files: Sequence[str], records: int) -> bool:
     """
     if not any(b'"' in chunk for file in files for chunk in _chunks(file)):
         return True
-    return sum(map(_lines, files)) == records + len(files)
-
-
-def _lines(file: str) -> int:
-    found, last = 0, b"\n"
-    for chunk in _chunks(file):
-        found += int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == _NEWLINE))
-        last = chunk[-1:]
-    return found + (last != b"\n")
+    lines = 0
+    for file in files:
+        last = b"\n"
+        for chunk in _chunks(file):
+            lines += int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == _NEWLINE))
+            last = chunk[-1:]
+        lines += last != b"\n"
+    return lines == records + len(files)
 
 
 def _chunks(file: str) -> Iterator[bytes]:

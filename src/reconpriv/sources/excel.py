@@ -9,11 +9,11 @@ import datetime as dt
 import logging
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from xml.parsers import expat
 
 import numpy as np
@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconpriv.errors import InputError
-from reconpriv.extras import install_hint
+from reconpriv.extras import needs
 from reconpriv.messages.remedies import Advice, Control, Remedy
-from reconpriv.schema import ColumnLabels
 from reconpriv.sources.column_names import check_names
+from reconpriv.sources.formats import Opening
+from reconpriv.sources.lazy import LazyTable
 
 _BATCH = 1 << 17
 _PIECE = 1 << 20
@@ -37,29 +38,22 @@ _NO_DATES = [(dt.date(1899, 12, day) - dt.date(1970, 1, 1)).days for day in (30,
 
 # What Python says of a damaged file.
 _DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    expat.ExpatError,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
+    zipfile.BadZipFile, zlib.error, expat.ExpatError, EOFError, NotImplementedError, RuntimeError,
     ValueError,
-)
+)  # fmt: skip
 
 
-def open_excel(files: Sequence[str], sheet: str | None) -> Sheet:
+def open_excel(files: Sequence[str], how: Opening) -> Sheet:
     """One sheet of a spreadsheet."""
     if len(files) > 1:
         raise InputError(
             "Spreadsheets are read one at a time.", hint="Export them as CSV to read several."
         )
-    return Sheet(Path(files[0]), sheet)
+    return Sheet(Path(files[0]), how.table)
 
 
-class Sheet:
-    """A sheet as a table; see :class:`reconpriv.sources.lazy.LazyTable`."""
-
-    labels: Mapping[str, ColumnLabels] = {}
+class Sheet(LazyTable):
+    """A sheet as a table."""
 
     def __init__(self, path: Path, sheet: str | None) -> None:
         """Read the sheet; its columns get their types from all their cells."""
@@ -96,8 +90,9 @@ class Sheet:
         self._errors = {heads[error.position[1]]: error.position for error in reversed(found)}
         self.schema = self._table.schema
 
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def fetch(self, names: Sequence[str], count: str | None = None) -> Iterator[pa.RecordBatch]:
         """The records; a cell that holds an error is refused."""
+        assert count is None
         for name in names:
             if name in self._errors:
                 row, _ = self._errors[name]
@@ -107,9 +102,6 @@ class Sheet:
                     hint="Correct or empty the cell, or leave the column out.",
                 )
         yield from self._table.select(list(names)).to_batches(max_chunksize=_BATCH)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def _check_parts(path: Path) -> None:
@@ -124,18 +116,12 @@ def _check_parts(path: Path) -> None:
         with zipfile.ZipFile(path) as parts:
             for part in parts.infolist():
                 with parts.open(part) as stream:
-                    _read_part(stream, is_xml=part.filename.endswith((".xml", ".rels")))
+                    if part.filename.endswith((".xml", ".rels")):
+                        expat.ParserCreate().ParseFile(stream)
+                    while stream.read(_PIECE):
+                        pass
     except _DAMAGED:
         raise OSError from None
-
-
-def _read_part(stream: IO[bytes], *, is_xml: bool) -> None:
-    parser = expat.ParserCreate() if is_xml else None
-    while piece := stream.read(_PIECE):
-        if parser is not None:
-            parser.Parse(piece)
-    if parser is not None:
-        parser.Parse(b"", True)
 
 
 def _choose(sheets: list[str], sheet: str | None, shown: str) -> str:
@@ -194,10 +180,8 @@ def _typed(cells: pa.Array) -> pa.Array:
 
 
 def _fastexcel() -> Any:
-    try:
+    with needs("formats", "Spreadsheets need fastexcel."):
         import fastexcel  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError("Spreadsheets need fastexcel.", hint=install_hint("formats")) from None
     # It would report each column without a value on standard error.
     logging.getLogger("fastexcel").setLevel(logging.ERROR)
     return fastexcel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,17 +57,21 @@ class Format:
     has_labels: bool = False
 
 
-def _open_statistical(files: Sequence[str], how: Opening) -> LazyTable:
-    from reconpriv.sources.statistical.read import open_statistical  # noqa: PLC0415 - see above
+def _opener(module: str, function: str) -> Opener:
+    """The opener of that name, imported when a file is opened."""
 
-    return open_statistical(files, how.scratch, how.labels)
+    def opened(files: Sequence[str], how: Opening) -> LazyTable:
+        found: LazyTable = getattr(import_module(module, __package__), function)(files, how)
+        return found
+
+    return opened
 
 
-def _open_excel(files: Sequence[str], how: Opening) -> LazyTable:
-    from reconpriv.sources.excel import open_excel  # noqa: PLC0415 - see above
+_open_statistical = _opener(".statistical.read", "open_statistical")
+_open_excel = _opener(".excel", "open_excel")
+_EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
-    return open_excel(files, how.table)
-
+_EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 FORMATS = Registry(
     "file format",
@@ -79,13 +84,7 @@ FORMATS = Registry(
         Format("spss", "SPSS", (".sav", ".zsav", ".por"), _open_statistical, has_labels=True),
         Format("stata", "Stata", (".dta",), _open_statistical, has_labels=True),
         Format("sas", "SAS", (".sas7bdat", ".xpt", ".xport"), _open_statistical, has_labels=True),
-        Format(
-            "excel",
-            "Excel",
-            (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
-            _open_excel,
-            has_sheets=True,
-        ),
+        Format("excel", "Excel", _EXCEL, _open_excel, has_sheets=True),
     ),
     InputError,
 )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconpriv.schema import Schema, Value
+from reconpriv.columns.schema import Schema, Value
 
 if TYPE_CHECKING:
     import polars

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reconpriv.errors import InputError, ReconprivError
-from reconpriv.schema import ColumnLabels, quote_identifier
 from reconpriv.sources.column_names import check_names
-from reconpriv.sources.databases.duckdb_types import readable_columns
+from reconpriv.sources.databases.duckdb_tables import LazyRelation
 from reconpriv.sources.lazy import LazyTable
 
 if TYPE_CHECKING:
@@ -47,28 +46,23 @@ def open_frame(source: Any) -> LazyTable | pa.Table | pyarrow.dataset.Dataset:
     if not table.schema.names:
         raise InputError(f"The {name} has no columns.")
     check_names(table.schema.names, f"the {name}")
-    strange = [field for field in table.schema if _is_strange(field.type)]
-    if strange and not isinstance(table, pa.Table):
-        raise InputError(
-            f"Column {strange[0].name!r} of the {name} is of a type that cannot be published.",
-            hint="Turn it into text, or take it out.",
-        )
-    for field in strange:
+    for field in table.schema:
+        own = isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name
+        if not own or own in _KNOWN_EXTENSIONS or pa.types.is_nested(field.type.storage_type):
+            continue
+        # A custom type, such as pandas' periods: DuckDB would show its numbers.
+        if not isinstance(table, pa.Table):
+            raise InputError(
+                f"Column {field.name!r} of the {name} is of a type that cannot be published.",
+                hint="Turn it into text, or take it out.",
+            )
+        # Nested values can be left out but not published.
+        column = table[field.name]
+        parts = [pa.StructArray.from_arrays([p.storage], ["storage"]) for p in column.chunks]
+        nested = pa.chunked_array(parts, pa.struct({"storage": field.type.storage_type}))
         at = table.schema.get_field_index(field.name)
-        table = table.set_column(at, field.name, _wrapped(table[field.name]))
+        table = table.set_column(at, field.name, nested)
     return table
-
-
-def _is_strange(kind: pa.DataType) -> bool:
-    """Whether it is a custom type, such as pandas' periods: DuckDB would show its numbers."""
-    own = isinstance(kind, pa.BaseExtensionType) and kind.extension_name not in _KNOWN_EXTENSIONS
-    return own and not pa.types.is_nested(kind.storage_type)
-
-
-def _wrapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """What is inside, as nested values, which can be left out but not published."""
-    parts = [pa.StructArray.from_arrays([part.storage], ["storage"]) for part in column.chunks]
-    return pa.chunked_array(parts, pa.struct({"storage": column.type.storage_type}))
 
 
 def may_be_table(source: Any) -> bool:
@@ -116,17 +110,10 @@ def _as_arrow(source: Any) -> pa.Table | pyarrow.dataset.Dataset:
     return pa.table(source)
 
 
-class _Frame:
-    """What lazy frames have in common: no labels, and nothing to close."""
-
-    labels: Mapping[str, ColumnLabels] = {}
-
-    def close(self) -> None:
-        """Nothing to close: the frame belongs to its owner."""
-
-
-class LazyPolars(_Frame):
+class LazyPolars(LazyTable):
     """A Polars query that has not run; Polars counts its cells in its streaming engine."""
+
+    can_count = True
 
     def __init__(self, frame: Any) -> None:
         """Only the names and types of the columns are asked for."""
@@ -136,18 +123,16 @@ class LazyPolars(_Frame):
         with _polars_errors():
             self.schema = polars.DataFrame(schema=frame.collect_schema()).to_arrow().schema
 
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records, a chunk at a time."""
+    def fetch(self, names: Sequence[str], count: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The records a chunk at a time, or the cells."""
         with _polars_errors():
-            for chunk in self._frame.select(names).collect_batches(chunk_size=_BATCH):
+            chosen = self._frame.select(names)
+            if count is not None:
+                counted = chosen.group_by(names).len(name=count).collect(engine="streaming")
+                yield from counted.to_arrow().to_batches()
+                return
+            for chunk in chosen.collect_batches(chunk_size=_BATCH):
                 yield from chunk.to_arrow().to_batches()
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """The cells, counted by Polars."""
-        counted = self._frame.select(names).group_by(names).len(name=count)
-        with _polars_errors():
-            cells = counted.collect(engine="streaming").to_arrow()
-        yield from cells.to_batches()
 
 
 @contextmanager
@@ -164,32 +149,7 @@ def _polars_errors() -> Iterator[None]:
         ) from None
 
 
-class LazyRelation(_Frame):
-    """A DuckDB relation of the user's own connection, which counts its cells."""
-
-    def __init__(self, relation: Any) -> None:
-        """Only the names and types of the columns are asked for."""
-        # DuckDB would quietly rename columns with the same name on their way into Arrow.
-        check_names(relation.columns, "the relation")
-        self._relation = relation
-        self._columns = readable_columns(relation)
-        self.schema = self._select(relation.columns).limit(0).to_arrow_table().schema
-
-    def _select(self, names: Sequence[str]) -> Any:
-        return self._relation.project(", ".join(self._columns[name] for name in names))
-
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records, streamed."""
-        yield from self._select(names).to_arrow_reader(_BATCH)
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """The cells, counted by the user's connection."""
-        columns = ", ".join(map(quote_identifier, names))
-        counted = f"{columns}, count(*) AS {quote_identifier(count)}"
-        yield from self._select(names).aggregate(counted, columns).to_arrow_reader(_BATCH)
-
-
-class LazyStream(_Frame):
+class LazyStream(LazyTable):
     """An Arrow stream, which can be read once."""
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
@@ -197,8 +157,9 @@ class LazyStream(_Frame):
         self._reader = reader
         self.schema = reader.schema
 
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records, as they come."""
+    def fetch(self, names: Sequence[str], count: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The records, as they come; it cannot count."""
+        assert count is None
         empty = True
         for batch in self._reader:
             empty = False

@@ -10,54 +10,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.parquet
 
+from reconpriv.columns.schema import ColumnLabels
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import Control, Remedy, either
-from reconpriv.schema import ColumnLabels
 
 
-class LazyTable(Protocol):
-    """A table whose columns are known and whose records are still where they were."""
+class LazyTable:
+    """A table whose columns are known and whose records are still where they were.
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Every column, in order."""
-        ...
+    ``schema`` has every column, in order, ``labels`` what the source says about columns and values.
+    """
 
-    @property
-    def labels(self) -> Mapping[str, ColumnLabels]:
-        """What it says about its columns and their values."""
-        ...
+    schema: pa.Schema
+    labels: Mapping[str, ColumnLabels] = {}
+    can_count = False
 
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """These columns of the records."""
-        ...
+    def fetch(self, names: Sequence[str], count: str | None = None) -> Iterator[pa.RecordBatch]:
+        """These columns of the records, in batches.
 
-    def close(self) -> None:
-        """Close connections."""
-        ...
-
-
-@runtime_checkable
-class Countable(Protocol):
-    """A table that can count its own cells, so its records need not be fetched."""
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """The distinct records of these columns, and in column ``count`` how often each occurs."""
-        ...
-
-
-@runtime_checkable
-class Interruptible(Protocol):
-    """A table whose server may work for a long time before the first batch comes."""
+        With ``count``, a table that ``can_count`` gives its cells instead: the distinct records,
+        and in a last column of that name how often each occurs.
+        """
+        raise NotImplementedError
 
     def interrupt(self) -> None:
         """Stop what another thread is waiting for; that thread gets a KeyboardInterrupt."""
-        ...
+
+    def close(self) -> None:
+        """Close connections."""
 
 
 def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Path, stopped: Event) -> Path:
@@ -70,13 +54,10 @@ def spool(batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: Path, stop
         for batch in batches:
             if stopped.is_set():
                 raise KeyboardInterrupt
-            if not batch.num_rows:
-                continue
-            if writer is None:
-                writer = _writer(file, batch.schema)
-            writer.write_batch(batch)
-        if writer is None:
-            writer = _writer(file, schema)
+            if batch.num_rows:
+                writer = writer or _writer(file, batch.schema)
+                writer.write_batch(batch)
+        writer = writer or _writer(file, schema)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InputError(
             "The table has a column of a type that cannot be stored.",

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from reconpriv.columns.schema import Column, Kind, Value, choose_domain
 from reconpriv.errors import InputError
-from reconpriv.schema import Column, Kind, Value, settle_domain
 from reconpriv.sources.frame_types import with_categories
 from reconpriv.theory.arrays import Ints
 from reconpriv.theory.perturbation import check_domain_size
@@ -33,7 +33,7 @@ def codes_of(values: Any, domain: Sequence[Value]) -> tuple[Codes, tuple[Value, 
         )
     column = Column("values", _kind(array.type, domain))
     check_domain_size(len(set(domain)))
-    sorted_domain = settle_domain(column, {}, list(domain))
+    sorted_domain = choose_domain(column, {}, list(domain))
     codes = _look_up(array, sorted_domain)
     if codes is None:
         codes = _encode(array, column, domain)
@@ -45,10 +45,12 @@ def _look_up(array: pa.Array, sorted_domain: Sequence[Value]) -> Codes | None:
 
     This takes half the time of finding the distinct values.
     """
-    if not (_is_text(array.type) or pa.types.is_integer(array.type)):
+    kind = array.type
+    looked_up = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer)
+    if not any(is_one(kind) for is_one in looked_up):
         return None
     try:
-        known = pa.array(sorted_domain, array.type)
+        known = pa.array(sorted_domain, kind)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return None  # a domain wider than the column's type
     codes = np.empty(len(array), dtype=np.min_scalar_type(len(sorted_domain) - 1))
@@ -64,7 +66,7 @@ def _encode(array: pa.Array, column: Column, domain: Sequence[Value]) -> Codes:
     """Encode values of any type by their distinct ones; an error names one outside the domain."""
     encoded = pc.dictionary_encode(array)
     distinct = encoded.dictionary.to_pylist()
-    sorted_domain = settle_domain(column, dict.fromkeys(distinct, 1), list(domain))
+    sorted_domain = choose_domain(column, dict.fromkeys(distinct, 1), list(domain))
     position = {value: i for i, value in enumerate(sorted_domain)}
     lookup = np.array([position[value] for value in distinct], dtype=np.int64)
     indices = encoded.indices.to_numpy(zero_copy_only=False)
@@ -102,10 +104,6 @@ def _plain_text(array: pa.Array) -> pa.Array:
     return array.cast(pa.string()) if pa.types.is_string_view(array.type) else array
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _kind(kind: pa.DataType, domain: Sequence[Value]) -> Kind:
     if pa.types.is_null(kind):
         kind = pa.array(list(domain)).type
@@ -125,7 +123,11 @@ def _kind(kind: pa.DataType, domain: Sequence[Value]) -> Kind:
 def column_like(original: Any, codes: Codes, domain: pa.Array) -> Any:
     """The values behind the codes, as the kind of column that came in."""
     if isinstance(original, pa.Array | pa.ChunkedArray):
-        return _arrow_like(original, domain.take(pa.array(codes)))
+        values, kind = domain.take(pa.array(codes)), original.type
+        if pa.types.is_dictionary(kind):
+            values = values.cast(kind.value_type).dictionary_encode()
+        values = values.cast(kind)
+        return pa.chunked_array([values]) if isinstance(original, pa.ChunkedArray) else values
     if isinstance(original, np.ndarray):
         return _take(_numpy_domain(original.dtype, domain), codes)
     library = type(original).__module__.split(".")[0]
@@ -149,15 +151,6 @@ def _take(values: NDArray[Any], codes: Codes) -> NDArray[Any]:
     for first in range(0, codes.size, CHUNK):
         result[first : first + CHUNK] = values[codes[first : first + CHUNK]]
     return result
-
-
-def _arrow_like(original: pa.Array | pa.ChunkedArray, values: pa.Array) -> Any:
-    kind = original.type
-    if pa.types.is_dictionary(kind):
-        values = values.cast(kind.value_type).dictionary_encode().cast(kind)
-    else:
-        values = values.cast(kind)
-    return pa.chunked_array([values]) if isinstance(original, pa.ChunkedArray) else values
 
 
 def _numpy_domain(kind: np.dtype[Any], domain: pa.Array) -> NDArray[Any]:

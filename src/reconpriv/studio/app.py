@@ -9,16 +9,9 @@ from htmltools import Tag, TagList, tags
 from shiny import App, Inputs, Outputs, Session, reactive, render, ui
 from starlette.requests import Request
 
-from reconpriv.studio import (
-    step_ask,
-    step_download,
-    step_open,
-    step_policy,
-    step_publish,
-    step_roles,
-)
-from reconpriv.studio.desk import Desk
-from reconpriv.studio.live import STEPS, Live, make_live
+from reconpriv.studio.steps import ask, choose_policy, download, open_table, publish, roles
+from reconpriv.studio.work.live import STEPS, Live
+from reconpriv.studio.work.workspace import Workspace
 
 # Shiny can report to OpenTelemetry if that is set up; the studio never does.
 os.environ["SHINY_OTEL_COLLECT"] = "none"
@@ -35,18 +28,18 @@ TITLES = (
 )
 
 
-def make_app(desk: Desk) -> App:
-    """The app of one desk."""
+def make_app(workspace: Workspace) -> App:
+    """The app of one workspace."""
 
     def whole_page(_: Request) -> TagList:
-        return page(desk)
+        return page(workspace)
 
     def server(input: Inputs, output: Outputs, session: Session) -> None:
         del output
-        live = make_live(desk, session)
+        live = Live(workspace, session)
         _serve_navigation(input, live)
         _serve_elsewhere(live)
-        for step in (step_open, step_roles, step_policy, step_publish, step_download, step_ask):
+        for step in (open_table, roles, choose_policy, publish, download, ask):
             step.serve(input, live)
 
     app = App(whole_page, server, static_assets={"/www": WWW})
@@ -55,15 +48,15 @@ def make_app(desk: Desk) -> App:
     return app
 
 
-def page(desk: Desk) -> TagList:
-    """The whole page; only the desk's current step is visible."""
+def page(workspace: Workspace) -> TagList:
+    """The whole page; only the workspace's current step is visible."""
     panels = (
-        step_open.panel(),
-        step_roles.panel(),
-        step_policy.panel(desk.draft),
-        step_publish.panel(),
-        step_download.panel(),
-        step_ask.panel(desk.draft),
+        open_table.panel(),
+        roles.panel(),
+        choose_policy.panel(workspace.draft),
+        publish.panel(),
+        download.panel(),
+        ask.panel(workspace.draft),
     )
     return TagList(
         ui.head_content(
@@ -84,14 +77,16 @@ def page(desk: Desk) -> TagList:
         ),
         tags.div(ui.output_ui("elsewhere"), role="alert", class_="elsewhere-place"),
         tags.div(
-            _navigation(desk),
-            tags.main(*(_step(i, panel, desk) for i, panel in enumerate(panels, 1)), id="main"),
+            _navigation(workspace),
+            tags.main(
+                *(_step(i, panel, workspace) for i, panel in enumerate(panels, 1)), id="main"
+            ),
             class_="frame",
         ),
     )  # fmt: skip
 
 
-def _navigation(desk: Desk) -> Tag:
+def _navigation(workspace: Workspace) -> Tag:
     return tags.nav(
         tags.ol(
             *(
@@ -99,11 +94,11 @@ def _navigation(desk: Desk) -> Tag:
                     tags.button(
                         tags.span(str(i), {"aria-hidden": "true"}, class_="number"),
                         tags.span(name, class_="name"),
-                        {"aria-current": "step" if i == desk.step else None},
+                        {"aria-current": "step" if i == workspace.step else None},
                         id=f"goto_{i}",
                         type="button",
                         class_="action-button step",
-                        disabled=None if i in desk.open_steps else "",
+                        disabled=None if i in workspace.open_steps else "",
                     )
                 )
                 for i, name in enumerate(STEPS, 1)
@@ -114,12 +109,12 @@ def _navigation(desk: Desk) -> Tag:
     )
 
 
-def _step(number: int, panel: Tag, desk: Desk) -> Tag:
+def _step(number: int, panel: Tag, workspace: Workspace) -> Tag:
     return tags.section(
         tags.h2(TITLES[number - 1], id=f"title_{number}", tabindex="-1"),
         panel,
         {"data-step": str(number), "aria-labelledby": f"title_{number}"},
-        hidden=None if number == desk.step else "",
+        hidden=None if number == workspace.step else "",
     )
 
 
@@ -131,19 +126,15 @@ def _serve_navigation(input: Inputs, live: Live) -> None:
 
     @reactive.effect
     async def _() -> None:
-        live.opened(), live.settled(), live.published()
-        message: dict[str, object] = {
-            "step": live.step(),
-            "open": live.desk.open_steps,
-        }
-        await live.session.send_custom_message("studio-step", message)
+        live.opened(), live.loaded(), live.published()
+        await live.send("step", {"step": live.step(), "open": live.workspace.open_steps})
 
 
 def _serve_elsewhere(live: Live) -> None:
-    """All pages share the desk: each one says when another has changed it."""
+    """All pages share the workspace: each one says when another has changed it."""
 
     @reactive.effect
-    @reactive.event(live.opened, live.settled, live.published, ignore_init=True)
+    @reactive.event(live.opened, live.loaded, live.published, ignore_init=True)
     def _() -> None:
         live.touch()
 

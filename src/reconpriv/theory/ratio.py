@@ -32,22 +32,10 @@ def ratio_tails(
         raise PolicyError(f"The privacy level λ must be above 0; got {privacy:g}.")
     if not epsilon > 0:
         raise PolicyError(f"The relative error ε must be above 0; got {epsilon:g}.")
-    size, f = np.broadcast_arrays(
-        np.asarray(group_size, dtype=np.float64), np.asarray(frequency, dtype=np.float64)
-    )
-    above = np.array(
-        [
-            _ratio_exceeds(n, n * g, g * (1 + epsilon), 1 / privacy)
-            for n, g in zip(size.flat, f.flat, strict=True)
-        ]
-    )
-    at_most = np.array(
-        [
-            1.0 - _ratio_exceeds(n, n * g, g * (1 - epsilon), 1 / privacy)
-            for n, g in zip(size.flat, f.flat, strict=True)
-        ]
-    )
-    return RatioTails(above.reshape(size.shape), at_most.reshape(size.shape))
+    exceeds = np.vectorize(_ratio_exceeds, otypes=[np.float64])
+    size, f = (np.asarray(one, dtype=np.float64) for one in (group_size, frequency))
+    above = exceeds(size, size * f, f * (1 + epsilon), 1 / privacy)
+    return RatioTails(above, 1.0 - exceeds(size, size * f, f * (1 - epsilon), 1 / privacy))
 
 
 def smallest_exposed_count(

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reconpriv.core.cube import Cube
-from reconpriv.schema import Kind
+from reconpriv.cells.cube import Cube
+from reconpriv.columns.schema import Kind
 from reconpriv.theory.arrays import Flags, Ints
 
 # Codes are packed into one number for as long as they fit.

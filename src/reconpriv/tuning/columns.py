@@ -7,15 +7,17 @@ from itertools import compress
 
 import numpy as np
 
-from reconpriv.core.column_risk import ExpectedErrors, Figures, WithoutColumn
-from reconpriv.core.cube import Cube
-from reconpriv.core.sample_sizes import private_as_they_are, sample_limits
+from reconpriv.ask.workload import Workload, make_workload
+from reconpriv.auditing.column_risk import AuditFigures, ExpectedErrors, WithoutColumn
+from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
-from reconpriv.policy import Policy
-from reconpriv.queries.workload import Workload, make_workload
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.protection import NO_COARSENING, Coarsening
+from reconpriv.policy.sample_sizes import private_as_they_are, sample_limits
+from reconpriv.protect.coarsening import pooled_cube
 from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
-from reconpriv.tuning.spread import Coded, Questions
+from reconpriv.tuning.query_variances import Coded, Questions
 from reconpriv.tuning.tuner import Tuner
 
 # As many as tune asks, so both show the same error.
@@ -38,36 +40,45 @@ class WiderBins:
 
     column: str
     width: int
-    figures: Figures
+    figures: AuditFigures
 
 
-def column_effects(cube: Cube, policy: Policy, *, k: int, queries: int = QUERIES) -> ColumnEffects:
+def column_effects(
+    cube: Cube,
+    policy: Policy,
+    *,
+    k: int,
+    queries: int = QUERIES,
+    coarsening: Coarsening = NO_COARSENING,
+) -> ColumnEffects:
     """Drop each public column in turn from the cells and judge what is left.
 
     Margins by a column that is left out would be other margins, so columns are judged without any.
+    ``coarsening`` makes protection groups, with each column and without it.
     """
-    asked_for, policy = policy.publishable(), replace(policy.publishable(), margins=None)
-    workload = standard_workload(cube, queries)
+    asked_for = policy.unprotected().publishable()
+    policy = replace(asked_for, margins=None)
+    workload, groups = standard_workload(cube, queries), pooled_cube(cube, coarsening)
     now = None
     if workload is not None:
         asked = Coded.of(cube, workload)
-        now = _Errors.of(cube, workload, asked, policy)
+        now = _Errors.of(groups, workload, asked, policy)
     without = {}
     for i, column in enumerate(cube.schema.public):
-        rest = without_column(cube, i)
+        rest = pooled_cube(without_column(cube, i), coarsening.without(column.name))
         error = error_now = None
         kept = None if workload is None else _chosen(workload, asked.columns[i] < 0)
         if now is not None and kept is not None:
             error = _Errors.of(rest, kept, asked.without(i), policy).mean()
             error_now = now.mean(without=i)
-        found = figures_of(rest, policy, k=k)
+        found = figures_of(rest.whole, policy, k=k)
         without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
     errors = None
     if workload is not None and now is not None:
         plain = replace(policy, sample_size="none")
         published = alone = now.mean()
-        if asked_for.margins is not None:
-            published = Tuner.on(cube, workload, asked).setting(asked_for, risk=False).error
+        if asked_for.margins:
+            published = Tuner.on(groups, workload, asked).setting(asked_for, risk=False).error
         unsampled = _Errors.of(cube, workload, asked, plain).mean()
         errors = ExpectedErrors(published, alone, unsampled)
     return ColumnEffects(errors, without)
@@ -88,11 +99,11 @@ def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
     )
 
 
-def figures_of(cube: Cube, policy: Policy, *, k: int) -> Figures:
+def figures_of(cube: Cube, policy: Policy, *, k: int) -> AuditFigures:
     """What an audit would count on these cells."""
     private = private_as_they_are(cube.as_batch(), policy, cube.schema.domain_size)
     sizes = cube.records
-    return Figures(
+    return AuditFigures(
         groups=cube.groups,
         violating_groups=int((~private).sum()),
         violating_records=int(sizes[~private].sum()),
@@ -140,12 +151,16 @@ class _Errors:
     def of(cls, cube: Cube, workload: Workload, asked: Coded, policy: Policy) -> _Errors:
         """The same errors as in tune.
 
-        Only sampled groups add to the variance of the answers, so the others are left out.
+        Only sampled groups add to the variance of the answers, so the others are left out unless
+        questions may cut them.
         """
-        sampled = cube.records > sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
-        sampled[0] = True  # at least one group
-        tuner = Tuner.on(some_groups(cube, sampled), workload, asked)
-        return cls(tuner.question_errors(policy), tuner.variances.questions)
+        if cube.whole is cube:
+            limits = sample_limits(cube.as_batch(), policy, cube.schema.domain_size)
+            sampled = cube.records > limits
+            sampled[0] = True  # at least one group
+            cube = some_groups(cube, sampled)
+        tuner = Tuner.on(cube, workload, asked)
+        return cls(tuner.question_errors(policy), tuner.queries.questions)
 
     def mean(self, *, without: int | None = None) -> float:
         """The mean over the workload, or over the questions that do not use a column."""

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconpriv.core.audit_report import AuditReport
-from reconpriv.core.cube import Cube
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.cells.cube import Cube
+from reconpriv.columns.schema import Kind
 from reconpriv.messages.numbers import label
 from reconpriv.messages.remedies import Advice, Control, Remedy
-from reconpriv.schema import Kind
 from reconpriv.theory.perturbation import PRIOR, posterior_limit
 from reconpriv.tuning.columns import expected_error
 
@@ -37,13 +37,13 @@ def _dominant(report: AuditReport, cube: Cube) -> Iterator[str]:
     share, value = held.max() / held.sum(), domain[int(held.argmax())]
     if share <= _DOMINANT or len(domain) < 2 or policy.harmless or report.errors is None:
         return
-    if policy.protect is not None or not policy.can_sample:
+    if policy.protect or not policy.can_sample:
         return
-    plain = replace(policy, margins=None, harmless=(value,)).on(cube.schema, None)
+    plain = replace(policy, margins=None, harmless=(value,)).on(cube.schema)
     error = expected_error(cube, plain.publishable())
     if error is None or error > 0.95 * report.errors.alone:
         return
-    from_records = "" if report.margins is None else " of the records alone"
+    from_records = " of the records alone" if report.margins else ""
     yield Advice(
         f"{share:.0%} of the records hold {label(value)!r}. If that is no secret, calling it"
         f" harmless lowers the expected error{from_records} from {report.errors.alone:.1%} to"

@@ -6,18 +6,72 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconpriv.policy import Policy
-from reconpriv.tuning.report import Obstacle, Setting, Target
+from reconpriv.policy.policy import Policy
+from reconpriv.tuning.report import BlockingGoal, Setting, Target
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A part of a target: its field in :class:`Target`, and the figure of a setting that it limits.
+
+    ``least`` says that it is a lower limit. In words, ``name`` is the figure, ``missed`` what a
+    setting misses and ``wished`` what was asked for; each takes the limit.
+    """
+
+    field: str
+    figure: str
+    name: str
+    missed: str
+    wished: str = ""
+    least: bool = False
+
+    def excess(self, setting: Setting, target: Target) -> float | None:
+        """By how much a setting is beyond the limit, relatively; None without limit or figure."""
+        limit, figure = getattr(target, self.field), getattr(setting, self.figure)
+        if limit is None or figure is None:
+            return None
+        return float(limit / figure if self.least else figure / limit) - 1.0
+
 
 MAX_ERROR, RHO2, MIN_GROUP_ERROR = "max_error", "rho2", "min_group_error"
 MAX_RECONSTRUCTED, MAX_POOLED = "max_reconstructed", "max_pooled"
-# The figure that each part of a target limits; ρ2 limits what settings are allowed at all.
-FIGURES = {
-    MAX_ERROR: "error",
-    MIN_GROUP_ERROR: "group_error",
-    MAX_RECONSTRUCTED: "reconstructed",
-    MAX_POOLED: "pooled",
-}
+GOALS = (
+    Goal(
+        MAX_ERROR,
+        "error",
+        "the error",
+        "an error of at most {percent}",
+        "an expected error of at most {limit:g}",
+    ),
+    Goal(
+        RHO2,
+        "posterior",
+        "the belief",
+        "a belief of at most {percent}",
+        "ρ1 = {rho1:g}, ρ2 = {limit:g}",
+    ),
+    Goal(
+        MIN_GROUP_ERROR,
+        "group_error",
+        "the adversary's error in the most exposed group",
+        "an adversary's error of at least {percent} in every group",
+        "an error of at least {limit:g} in every group",
+        least=True,
+    ),
+    Goal(
+        MAX_RECONSTRUCTED,
+        "reconstructed",
+        "the share of people reconstructed",
+        "at most {percent} of the people reconstructed",
+    ),
+    Goal(
+        MAX_POOLED,
+        "pooled",
+        "the share of people reconstructed by pooling",
+        "at most {percent} of the people reconstructed by pooling",
+        "at most {percent} reconstructed by pooling",
+    ),
+)
 # Converting ρ1 and ρ2 to p and back changes them by rounding only.
 ROUNDING = 1e-9
 # At most so many settings are all measured where the limit of pooling is looked for.
@@ -50,18 +104,8 @@ def excesses(setting: Setting, target: Target) -> dict[str, float]:
 
     What pooling tells counts only where it was measured.
     """
-    found = {}
-    if target.max_error is not None:
-        found[MAX_ERROR] = setting.error / target.max_error - 1.0
-    if target.rho2 is not None:
-        found[RHO2] = setting.posterior / target.rho2 - 1.0
-    if target.min_group_error is not None:
-        found[MIN_GROUP_ERROR] = target.min_group_error / setting.group_error - 1.0
-    if target.max_reconstructed is not None:
-        found[MAX_RECONSTRUCTED] = setting.reconstructed / target.max_reconstructed - 1.0
-    if target.max_pooled is not None and setting.pooled is not None:
-        found[MAX_POOLED] = setting.pooled / target.max_pooled - 1.0
-    return found
+    found = {goal.field: goal.excess(setting, target) for goal in GOALS}
+    return {name: miss for name, miss in found.items() if miss is not None}
 
 
 Measure = Callable[[Setting], Setting]
@@ -124,11 +168,13 @@ class Search:
         return self._measured[setting.policy]
 
 
-def obstacles(search: Search, target: Target, limit: float) -> tuple[Obstacle, ...]:
+def obstacles(search: Search, target: Target, limit: float) -> tuple[BlockingGoal, ...]:
     """The parts of a target without any one of which the others can be reached, nearest first."""
     found = []
-    for name, figure in FIGURES.items():
-        if getattr(target, name) is None:
+    for goal in GOALS:
+        name = goal.field
+        # ρ2 limits what settings are allowed at all.
+        if name == RHO2 or getattr(target, name) is None:
             continue
         lifted: dict[str, Any] = {name: None}
         rest = search.reaching(replace(target, **lifted), limit)
@@ -138,5 +184,5 @@ def obstacles(search: Search, target: Target, limit: float) -> tuple[Obstacle, .
             miss, best = min(
                 ((excesses(one, target)[name], one) for one in rest), key=lambda pair: pair[0]
             )
-            found.append((miss, Obstacle(name, getattr(best, figure), best)))
+            found.append((miss, BlockingGoal(name, getattr(best, goal.figure), best)))
     return tuple(one for _, one in sorted(found, key=lambda pair: pair[0]))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconpriv.core.margins import Margins
 from reconpriv.errors import PolicyError
 from reconpriv.messages.shares import check_relative_error, check_share, got
+from reconpriv.policy.margin_settings import Margins
 from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning import sentences as words
 from reconpriv.tuning.reach import (
@@ -22,7 +22,7 @@ from reconpriv.tuning.reach import (
     obstacles,
     within,
 )
-from reconpriv.tuning.report import Obstacle, Remedy, Setting, Target, TuneReport
+from reconpriv.tuning.report import BlockingGoal, NextStep, Setting, Target, TuneReport
 from reconpriv.tuning.tuner import Tuner
 
 # A policy is said to gain from margins if its error falls by this much.
@@ -106,7 +106,7 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
 
 def spent(margins: Margins | None) -> float:
     """What margins spend: ρ, by which they compose."""
-    return 0.0 if margins is None else margins.rho
+    return margins.rho if margins else 0.0
 
 
 def frontier(settings: Sequence[Setting]) -> list[Setting]:
@@ -160,29 +160,40 @@ def posterior_allowed(target: Target, current: Setting) -> float | None:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a sweep found, before anything is recommended; see :class:`TuneReport`."""
+class Tried:
+    """Settings, why other policies were refused, and why none can have margins, if so."""
 
     settings: tuple[Setting, ...]
-    current: Setting
-    with_margins: Setting | None
-    left_out: int
+    refused: tuple[PolicyError, ...]
     no_margins: str
+
+    def __add__(self, other: Tried) -> Tried:
+        """Both together."""
+        return Tried(self.settings + other.settings, self.refused + other.refused, self.no_margins)
 
 
 def report_on(
-    tuner: Tuner, found: Found, target: Target, rho1: float, measure: Measure
+    tuner: Tuner,
+    tried: Tried,
+    current: Setting,
+    with_margins: Setting | None,
+    target: Target,
+    rho1: float,
+    measure: Measure,
 ) -> TuneReport:
-    """Recommend a setting, or say what it would take; ``measure`` those that are described."""
-    current = measure(found.current)
+    """Recommend a setting, or say what it would take; ``measure`` those that are described.
+
+    ``with_margins`` is the current policy with margins, where they help.
+    """
+    current, every = measure(current), mark_efficient(tried.settings)
     allowed = posterior_allowed(target, current)
     limit = math.inf if allowed is None else allowed
-    search = Search(found.settings, measure)
+    search = Search(every, measure)
     # The current policy may not be among those tried, and may be sufficient.
     chosen = recommend(search.reaching(target, limit), target, limit)
     chosen = chosen or recommend([current], target, limit)
     needed = nearest = None
-    in_the_way: tuple[Obstacle, ...] = ()
+    in_the_way: tuple[BlockingGoal, ...] = ()
     if chosen is None and target.stated:
         # What it would take, with the least harm to single records.
         reached = search.reaching(replace(target, rho2=None), math.inf)
@@ -190,10 +201,10 @@ def report_on(
         in_the_way = obstacles(search, target, limit)
         # Looking for what is in the way may have found one.
         chosen = recommend(search.measured, target, limit)
-        nearest = _nearest(within(search.measured, limit) or found.settings, target, limit, current)
+        nearest = _nearest(within(search.measured, limit) or every, target, limit, current)
     chosen = None if chosen is None else measure(chosen)
     nearest = None if nearest is None else measure(nearest)
-    settings = _with_figures(found.settings, [current, *search.measured, chosen, nearest])
+    settings = _with_figures(every, [current, *search.measured, chosen, nearest])
     misses = missed(current, target)
     return TuneReport(
         sensitive=tuner.schema.sensitive.name,
@@ -207,7 +218,7 @@ def report_on(
         current=current,
         misses=misses,
         standing=words.standing(current, target, misses, rho1)
-        + words.helped(current, found.with_margins, chosen),
+        + words.helped(current, with_margins, chosen),
         posterior_allowed=allowed,
         settings=settings,
         recommended=chosen,
@@ -216,9 +227,9 @@ def report_on(
         obstacles=in_the_way,
         verdict=_verdict(settings, target, rho1, current, chosen, needed, nearest, in_the_way),
         remedy=_remedy(target, needed),
-        with_margins=found.with_margins,
-        left_out=found.left_out,
-        no_margins=found.no_margins,
+        with_margins=with_margins,
+        left_out=len(tried.refused),
+        no_margins=tried.no_margins,
     )
 
 
@@ -259,12 +270,12 @@ def _nearest(
     return current if as_close and current.error <= best.error * (1.0 + ROUNDING) else best
 
 
-def _remedy(target: Target, needed: Setting | None) -> Remedy | None:
+def _remedy(target: Target, needed: Setting | None) -> NextStep | None:
     if not target.stated:
-        return Remedy.STATE_A_TARGET
+        return NextStep.STATE_A_TARGET
     if needed is None:
         return None
-    return Remedy.WEAKER_RECORDS if target.rho2 is None else Remedy.LARGER_RHO2
+    return NextStep.WEAKER_RECORDS if target.rho2 is None else NextStep.LARGER_RHO2
 
 
 def _verdict(
@@ -275,7 +286,7 @@ def _verdict(
     chosen: Setting | None,
     needed: Setting | None,
     nearest: Setting | None,
-    in_the_way: Sequence[Obstacle],
+    in_the_way: Sequence[BlockingGoal],
 ) -> str:
     tried = words.tried(settings)
     if chosen is not None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reconpriv.core.column_risk import ColumnRisk
-from reconpriv.core.margins import Margins
-from reconpriv.core.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.auditing.column_risk import ColumnRisk
+from reconpriv.columns.schema import Value, json_value
 from reconpriv.messages.readable import Readable
-from reconpriv.policy import Policy
-from reconpriv.schema import Value, json_value
+from reconpriv.policy.margin_settings import Margins
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import SAMPLE_SIZES, SampleSize
 from reconpriv.tuning.risk import CLOSE
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ class Setting:
     margin_rows_left_out: int = 0
     exposed_above: float = 0.0
     harmless: tuple[Value, ...] = ()
-    news_only: bool = False
     reconstructed: float = 0.0
     worst_group: float = 0.0
     worst_share: float = 0.0
@@ -81,9 +80,7 @@ class Setting:
     @property
     def margins_epsilon(self) -> float | None:
         """The ε that margins spend, at their own δ; None without margins."""
-        if self.margins is None:
-            return None
-        return self.margins.round_epsilon or self.margins.epsilon
+        return (self.margins.round_epsilon or self.margins.epsilon) if self.margins else None
 
     @property
     def sampling(self) -> SampleSize:
@@ -109,7 +106,7 @@ class Setting:
         return self.sampling.coins
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Parameters and figures by name; a figure that is not a finite number is null."""
         return {
             **{name: getattr(self, name) for name in _plain_names()},
             # Without an exposed value there is nothing to estimate; JSON has no infinity.
@@ -150,12 +147,12 @@ class Target:
         return any(value is not None for value in stated)
 
     def as_dict(self) -> dict[str, float | None]:
-        """Plain values, for JSON."""
+        """The limits by name; null where there is none."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class BlockingGoal:
     """A part of a target without which a setting would reach the others.
 
     ``name`` is its field in :class:`Target`, ``best`` its best value with the others kept, and
@@ -167,16 +164,20 @@ class Obstacle:
     setting: Setting
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The goal and its best value."""
         return {"name": self.name, "best": self.best}
 
 
-class Remedy(StrEnum):
+class NextStep(StrEnum):
     """What would lead to a recommendation; each interface words it in its own way."""
 
     STATE_A_TARGET = "state-a-target"
     WEAKER_RECORDS = "weaker-records"
     LARGER_RHO2 = "larger-rho2"
+
+
+# The fields of a report that are numbers and texts.
+_PLAIN = ("records", "groups", "domain_size", "queries", "rho1", "left_out", "no_margins")
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,8 +213,8 @@ class TuneReport(Readable):
     nearest: Setting | None
     needed: Setting | None
     verdict: str
-    obstacles: tuple[Obstacle, ...] = ()
-    remedy: Remedy | None = None
+    obstacles: tuple[BlockingGoal, ...] = ()
+    remedy: NextStep | None = None
     with_margins: Setting | None = None
     left_out: int = 0
     no_margins: str = ""
@@ -253,7 +254,7 @@ class TuneReport(Readable):
         return self.to_arrow().to_pandas()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The report as ``tune --json`` prints it."""
         names = ("recommended", "nearest", "needed", "with_margins")
         chosen = {name: getattr(self, name) for name in names}
         return {
@@ -270,13 +271,7 @@ class TuneReport(Readable):
             "remedy": self.remedy,
             "sensitive": self.sensitive,
             "public": list(self.public),
-            "records": self.records,
-            "groups": self.groups,
-            "domain_size": self.domain_size,
-            "queries": self.queries,
-            "rho1": self.rho1,
-            "left_out": self.left_out,
-            "no_margins": self.no_margins,
+            **{name: getattr(self, name) for name in _PLAIN},
             "settings": [setting.as_dict() for setting in self.settings],
             "warnings": list(self.warnings),
         }

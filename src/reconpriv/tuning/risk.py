@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.counts import ObservedCount
-from reconpriv.theory.exact import within_epsilon
+from reconpriv.theory.tails.exact_margins import within_epsilon
 
 # An estimate of a share is close if it is within this much of it, relatively.
 CLOSE = 0.5
@@ -33,6 +33,13 @@ class GroupRisk(NamedTuple):
     worst: float
     held_by: float
 
+    @classmethod
+    def of(cls, chance: Floats, frequency: Floats, people: Ints) -> GroupRisk:
+        """The chances of all groups; ``people`` are the records that each of them stands for."""
+        worst = int(chance.argmax())
+        share = float(chance @ people / people.sum())
+        return cls(share, float(chance[worst]), float(frequency[worst]))
+
 
 NOT_COUNTED = GroupRisk(math.nan, math.nan, math.nan)
 
@@ -44,23 +51,23 @@ def yardstick(policy: Policy) -> Policy:
 
 
 def chances(
-    frequency: Floats, trials: Floats, *, retention: float, domain_size: int, epsilon: float
+    frequency: Floats,
+    trials: Floats,
+    told: Floats,
+    *,
+    retention: float,
+    domain_size: int,
+    epsilon: float,
 ) -> Floats:
-    """Pr[|F'-f| <= εf] of each group's most exposed value; 0 where nothing is exposed.
+    """Pr[|F-f| <= εf] of each group's most exposed value; 0 where nothing is exposed.
 
-    Trials are rounded: those of Algorithm 1 vary around a mean, margins are worth a part of one.
+    F rests on the group's trials, rounded (those of Algorithm 1 vary around a mean), and on margins
+    that are worth ``told`` of them.
     """
     found = np.zeros(frequency.size)
     some = np.flatnonzero(frequency > 0.0)
     if some.size:
         whole = np.maximum(np.round(trials[some]), 1.0)
         count = ObservedCount(whole, frequency[some], retention, domain_size, epsilon)
-        found[some] = within_epsilon(count)
+        found[some] = within_epsilon(count, told[some])
     return found
-
-
-def group_risk(chance: Floats, frequency: Floats, people: Ints) -> GroupRisk:
-    """The chances of all groups in one figure; ``people`` are the records that each stands for."""
-    worst = int(chance.argmax())
-    share = float(chance @ people / people.sum())
-    return GroupRisk(share, float(chance[worst]), float(frequency[worst]))

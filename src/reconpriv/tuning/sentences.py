@@ -11,22 +11,8 @@ from collections.abc import Sequence
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.numbers import brief_percent as percent
 from reconpriv.messages.phrases import listed
-from reconpriv.tuning.reach import (
-    FIGURES,
-    MAX_ERROR,
-    MAX_POOLED,
-    MAX_RECONSTRUCTED,
-    MIN_GROUP_ERROR,
-    RHO2,
-)
-from reconpriv.tuning.report import Obstacle, Setting, Target
-
-_NAMES = {
-    MAX_ERROR: "the error",
-    MIN_GROUP_ERROR: "the adversary's error in the most exposed group",
-    MAX_RECONSTRUCTED: "the share of people reconstructed",
-    MAX_POOLED: "the share of people reconstructed by pooling",
-}
+from reconpriv.tuning.reach import GOALS, MIN_GROUP_ERROR, RHO2
+from reconpriv.tuning.report import BlockingGoal, Setting, Target
 
 
 def in_words(setting: Setting, rho1: float) -> str:
@@ -35,14 +21,14 @@ def in_words(setting: Setting, rho1: float) -> str:
     if setting.exposes:
         words += f", an adversary by {setting.group_error:.1%} in the most exposed group"
     words += f"; {belief(setting, rho1)}"
-    return words if setting.margins is None else f"{words}, and {budget(setting)}"
+    return f"{words}, and {budget(setting)}" if setting.margins else words
 
 
 def risk(setting: Setting) -> str:
     """Who is exposed to an adversary who estimates groups, and what counts as exposed."""
     if not setting.worst_share:
         return f"No group has an exposed value.{_exposed(setting)}"
-    sources = "own records" if setting.margins is None else "own records and the margins"
+    sources = "own records and the margins" if setting.margins else "own records"
     said = (
         f"An adversary who uses a group's {sources} estimates the share of its most exposed value"
         f" within ±{percent(setting.judged_epsilon)} for {percent(setting.reconstructed)} of the"
@@ -61,9 +47,6 @@ def _exposed(setting: Setting) -> str:
         which.append(f"that more than {percent(setting.judged_above)} of a group hold")
     if setting.harmless:
         which.append("that are not called harmless")
-    if setting.news_only:
-        off = percent(setting.judged_epsilon)
-        which.append(f"whose share differs by more than {off} from that in the whole table")
     if not which:
         return ""
     same = setting.exposed_above == setting.judged_above
@@ -73,10 +56,9 @@ def _exposed(setting: Setting) -> str:
 
 def budget(setting: Setting) -> str:
     """What margins cost single records."""
-    assert setting.margins is not None
     return (
         f"margins spend a budget of their own: (ε = {setting.margins_epsilon:.4g},"
-        f" δ = {brief(setting.margins.delta)}) differential privacy"
+        f" δ = {brief(setting.policy.wanted_margins.delta)}) differential privacy"
     )
 
 
@@ -95,7 +77,7 @@ def _exposed_above(setting: Setting) -> str:
 
 def margins(setting: Setting) -> str:
     """The margins of a setting, to follow its numbers."""
-    return "" if setting.margins is None else f", margins of ε = {setting.margins_epsilon:.4g}"
+    return f", margins of ε = {setting.margins_epsilon:.4g}" if setting.margins else ""
 
 
 def belief(setting: Setting, rho1: float) -> str:
@@ -112,22 +94,17 @@ def standing(current: Setting, target: Target, misses: Sequence[str], rho1: floa
         return words
     if not misses:
         return f"{words} It meets the target." if current.eligible else words
-    missed = {
-        MAX_ERROR: f"an error of at most {percent(target.max_error or 0)}",
-        RHO2: f"a belief of at most {percent(target.rho2 or 0)}",
-        MIN_GROUP_ERROR: "an adversary's error of at least"
-        f" {percent(target.min_group_error or 0)} in every group",
-        MAX_RECONSTRUCTED: f"at most {percent(target.max_reconstructed or 0)} of the people"
-        " reconstructed",
-        MAX_POOLED: f"at most {percent(target.max_pooled or 0)} of the people reconstructed by"
-        " pooling",
-    }
-    return f"{words} It misses the target: {' and '.join(missed[name] for name in misses)}."
+    missed = [
+        goal.missed.format(percent=percent(getattr(target, goal.field)))
+        for goal in GOALS
+        if goal.field in misses
+    ]
+    return f"{words} It misses the target: {' and '.join(missed)}."
 
 
 def helped(current: Setting, found: Setting | None, chosen: Setting | None) -> str:
     """What margins would do for the current policy, unless they are in a recommendation."""
-    if found is None or (chosen is not None and chosen.margins is not None):
+    if found is None or (chosen is not None and chosen.margins):
         return ""
     adversary = f", an adversary by {found.group_error:.1%}" if found.exposes else ""
     return (
@@ -146,18 +123,14 @@ def _broken(setting: Setting) -> str:
 
 def wish(target: Target, rho1: float) -> str:
     """What was asked for."""
-    parts = []
-    if target.max_error is not None:
-        parts.append(f"an expected error of at most {target.max_error:g}")
-    if target.rho2 is not None:
-        parts.append(f"ρ1 = {rho1:g}, ρ2 = {target.rho2:g}")
-    if target.min_group_error is not None:
-        parts.append(f"an error of at least {target.min_group_error:g} in every group")
-    if target.max_reconstructed is not None:
-        parts.append(f"at most {percent(target.max_reconstructed)} of the people reconstructed")
-    if target.max_pooled is not None:
-        parts.append(f"at most {percent(target.max_pooled)} reconstructed by pooling")
-    return listed(parts)
+    stated = [(goal, getattr(target, goal.field)) for goal in GOALS]
+    return listed(
+        [
+            (goal.wished or goal.missed).format(limit=limit, rho1=rho1, percent=percent(limit))
+            for goal, limit in stated
+            if limit is not None
+        ]
+    )
 
 
 def tried(settings: Sequence[Setting]) -> str:
@@ -172,7 +145,7 @@ def out_of_reach(
     current: Setting,
     needed: Setting | None,
     nearest: Setting | None,
-    obstacles: Sequence[Obstacle],
+    obstacles: Sequence[BlockingGoal],
 ) -> str:
     """No setting that may be recommended reaches the target: why, and what it would take."""
     said = [f"No setting reaches {wish(target, rho1)}."]
@@ -195,10 +168,11 @@ def out_of_reach(
     return " ".join(said)
 
 
-def in_the_way(target: Target, obstacles: Sequence[Obstacle]) -> list[str]:
+def in_the_way(target: Target, obstacles: Sequence[BlockingGoal]) -> list[str]:
     """Which part of a target is the obstacle, and what can be reached of it; no sentence for ρ2."""
-    stated = [name for name in FIGURES if getattr(target, name) is not None]
-    best = [(_NAMES[one.name], f"at best {_reachable(one)}") for one in obstacles]
+    names = {goal.field: goal.name for goal in GOALS if goal.field != RHO2}
+    stated = [name for name in names if getattr(target, name) is not None]
+    best = [(names[one.name], f"at best {_reachable(one)}") for one in obstacles]
     if not best:
         return ["To give up one of these targets would not be enough."] if len(stated) > 1 else []
     (name, value), others = best[0], best[1:]
@@ -210,7 +184,7 @@ def in_the_way(target: Target, obstacles: Sequence[Obstacle]) -> list[str]:
     return [f"The obstacle is {', or '.join([first, *map(', '.join, others)])}."]
 
 
-def _reachable(one: Obstacle) -> str:
+def _reachable(one: BlockingGoal) -> str:
     """The best value, rounded to what can be asked for."""
     scale = 1_000
     towards = math.floor if one.name == MIN_GROUP_ERROR else math.ceil

@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
+from typing import Any
 
-from reconpriv.core.exposure import check_exposed_above
-from reconpriv.core.margins import Margins, as_margins
-from reconpriv.core.sample_sizes import recommended
 from reconpriv.errors import PolicyError
-from reconpriv.policy import Policy
-from reconpriv.presets import DEFAULT
-from reconpriv.theory.bounds import Bound, TailBound
+from reconpriv.policy.exposure import check_exposed_above
+from reconpriv.policy.margin_settings import Margins, as_margins
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.presets import DEFAULT, no_margins_reason
+from reconpriv.policy.sample_sizes import recommended
 from reconpriv.theory.perturbation import PRIOR, posterior_limit, retention_for_privacy
-from reconpriv.tuning.reach import within_limit
+from reconpriv.theory.tails.bounds import Bound, TailBound
+from reconpriv.tuning.reach import Measure, within_limit
 from reconpriv.tuning.recommend import (
     CLEARLY,
     EQUAL,
-    Found,
+    Tried,
     check_target,
-    mark_efficient,
     posterior_allowed,
     report_on,
     spent,
@@ -42,7 +42,7 @@ _SETTINGS_AT_MOST = 200_000
 
 
 @dataclass(frozen=True)
-class Values:
+class SweptValues:
     """What is tried of p, ε and δ; without any ε, that of the current policy."""
 
     retentions: tuple[float, ...]
@@ -50,22 +50,22 @@ class Values:
     deltas: tuple[float, ...]
 
     @classmethod
-    def of(cls, bound: Bound, margins: Iterable[Margins | None]) -> Values:
+    def of(cls, bound: Bound, margins: Iterable[Margins | None]) -> SweptValues:
         """The values for a bound; fewer where a setting takes long to judge."""
-        if bound.lattice:
+        if bound.exact:
             return EXACT
         return FINE if set(margins) == {None} else COARSE
 
 
 # With exact tails δ is a probability, so it is small, and ε is part of what is signed; with a
 # larger p, not even one trial keeps the promise.
-EXACT = Values((0.2, 0.3, 0.4, 0.5, 0.6), (), (0.01, 0.05, 0.1))
-FINE = Values(
+EXACT = SweptValues((0.2, 0.3, 0.4, 0.5, 0.6), (), (0.01, 0.05, 0.1))
+FINE = SweptValues(
     tuple(round(0.05 * i, 2) for i in range(2, 19)),
     (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     (0.1, 0.2, 0.3, 0.4, 0.5),
 )
-COARSE = Values(FINE.retentions[::2], FINE.epsilons[::2], FINE.deltas[::2])
+COARSE = SweptValues(FINE.retentions[::2], FINE.epsilons[::2], FINE.deltas[::2])
 
 
 def sweep(
@@ -108,8 +108,9 @@ def sweep(
     in_use = CURRENT if current is None else current
     now = _standing(tuner, in_use, rho1)
     base = replace(in_use, bound=in_use.bound if bound is None else bound, margins=None)
-    budgets = [in_use.wanted_margins] if margins is None else _budgets(margins)
-    usual = Values.of(base.tail_bound, budgets)
+    listed = margins is not None
+    budgets = _budgets([in_use.margins] if margins is None else margins)
+    usual = SweptValues.of(base.tail_bound, budgets)
     p_list = _numbers("retention", usual.retentions if retentions is None else retentions)
     if retentions is None:
         largest = now.retention
@@ -123,15 +124,14 @@ def sweep(
     if not sizes:
         raise PolicyError("There is no sample size to try.")
     shares = [base.exposed_above] if exposed_above is None else exposed_above
-    grid = _Grid(
+    policies = _grid(
         base,
-        p_list,
-        _numbers("ε", every_epsilon if epsilons is None else epsilons),
-        _numbers("δ", usual.deltas if deltas is None else deltas),
-        sizes,
-        _numbers("φ", map(check_exposed_above, shares)),
+        exposed_above=_numbers("φ", map(check_exposed_above, shares)),
+        retention=p_list,
+        epsilon=_numbers("ε", every_epsilon if epsilons is None else epsilons),
+        delta=_numbers("δ", usual.deltas if deltas is None else deltas),
+        sample_size=sizes,
     )
-    policies = grid.policies()
     allowed = posterior_allowed(wanted, now)
 
     def first_choice(policy: Policy) -> bool:
@@ -146,24 +146,23 @@ def sweep(
     later: list[Policy] = []
     for policy in policies:
         (first if not slow or first_choice(policy) else later).append(policy)
-    tried = _tried(judge, first, budgets, listed=margins is not None)
+    tried = _tried(judge, first, budgets, listed=listed)
     if not tried.settings and tried.refused:
         raise tried.refused[-1]
     offered = [one for one in budgets if one is not None] or [Margins(USUAL_MARGINS)]
     helped = None
-    if in_use.margins is None and (slow or margins is None):
+    leaves_out = no_margins_reason(in_use, tuner.schema)
+    if not in_use.margins and not leaves_out and (slow or not listed):
         helped = _with_margins(judge, now, replace(in_use, margins=offered[0]))
     measure = _measuring(pooled)
 
-    def reported(tried: _Tried) -> TuneReport:
-        settings = mark_efficient(tried.settings)
-        found = Found(settings, now, helped, len(tried.refused), tried.no_margins)
-        return report_on(tuner, found, wanted, rho1, measure)
+    def reported(tried: Tried) -> TuneReport:
+        return report_on(tuner, tried, now, helped, wanted, rho1, measure)
 
     report = reported(tried)
     if report.recommended is not None or not wanted.stated or not later:
         return report
-    return reported(tried.and_more(_tried(judge, later, budgets, listed=margins is not None)))
+    return reported(tried + _tried(judge, later, budgets, listed=listed))
 
 
 def rounded_down(retention: float, decimals: int | None) -> float:
@@ -174,63 +173,26 @@ def rounded_down(retention: float, decimals: int | None) -> float:
     return math.floor(retention * scale + 1e-6) / scale
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """The numbers to try, and the policy that has the rest."""
-
-    base: Policy
-    retentions: Sequence[float]
-    epsilons: Sequence[float]
-    deltas: Sequence[float]
-    sample_sizes: Sequence[str]
-    exposed_above: Sequence[float]
-
-    def policies(self) -> list[Policy]:
-        """Every combination, without margins."""
-        lists = (
-            self.exposed_above,
-            self.retentions,
-            self.epsilons,
-            self.deltas,
-            self.sample_sizes,
+def _grid(base: Policy, **lists: Sequence[Any]) -> list[Policy]:
+    """The policy with every combination of these fields, without margins."""
+    count = math.prod(map(len, lists.values()))
+    if count > _SETTINGS_AT_MOST:
+        raise PolicyError(
+            f"{count:,} settings are more than a sweep tries at once ({_SETTINGS_AT_MOST:,}).",
+            hint="Give fewer values of p, ε or δ.",
         )
-        count = math.prod(map(len, lists))
-        if count > _SETTINGS_AT_MOST:
-            raise PolicyError(
-                f"{count:,} settings are more than a sweep tries at once ({_SETTINGS_AT_MOST:,}).",
-                hint="Give fewer values of p, ε or δ.",
-            )
-        found = []
-        for share, p, epsilon, delta, size in product(*lists):
-            policy = replace(
-                self.base,
-                retention=p,
-                epsilon=epsilon,
-                delta=delta,
-                sample_size=size,
-                exposed_above=share,
-            )
-            policy.check_sampling()
-            found.append(policy)
-        return found
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """Settings, why other policies were refused, and why none can have margins, if so."""
-
-    settings: tuple[Setting, ...]
-    refused: tuple[PolicyError, ...]
-    no_margins: str
-
-    def and_more(self, other: _Tried) -> _Tried:
-        """Both together."""
-        return _Tried(self.settings + other.settings, self.refused + other.refused, self.no_margins)
+    found = [
+        replace(base, **dict(zip(lists, values, strict=True)))
+        for values in product(*lists.values())
+    ]
+    for policy in found:
+        policy.check_sampling()
+    return found
 
 
 def _tried(
     judge: Judge, policies: Sequence[Policy], budgets: Sequence[Margins | None], *, listed: bool
-) -> _Tried:
+) -> Tried:
     """The policies with each of the margins; without any if none can be published.
 
     Margins that were ``listed`` on their own are refused instead.
@@ -245,7 +207,7 @@ def _tried(
             more, why = ([], []) if listed else _judged(judge, policies)
         settings += more
         refused += why
-    return _Tried(tuple(settings), tuple(refused), no_margins)
+    return Tried(tuple(settings), tuple(refused), no_margins)
 
 
 def _judged(judge: Judge, policies: Sequence[Policy]) -> tuple[list[Setting], list[PolicyError]]:
@@ -259,18 +221,12 @@ def _judged(judge: Judge, policies: Sequence[Policy]) -> tuple[list[Setting], li
     return found, refused
 
 
-def _measuring(pooled: Callable[[Policy], float] | None) -> Callable[[Setting], Setting]:
+def _measuring(pooled: Callable[[Policy], float] | None) -> Measure:
     """What adds the figure of pooling to a setting, if it is wanted; each is measured once."""
-    known: dict[Policy, float] = {}
-
-    def measured(setting: Setting) -> Setting:
-        if pooled is None:
-            return setting
-        if setting.policy not in known:
-            known[setting.policy] = pooled(setting.policy)
-        return replace(setting, pooled=known[setting.policy])
-
-    return measured
+    if pooled is None:
+        return lambda setting: setting
+    known = cache(pooled)
+    return lambda setting: replace(setting, pooled=known(setting.policy))
 
 
 def _budgets(margins: Iterable[Margins | float | None]) -> list[Margins | None]:

@@ -1,85 +1,72 @@
-"""One pass over a table, then any policy: its violations, trials, error and risk."""
+"""One pass over a table, then any policy: its violations, trials, error and risk.
+
+There is one design for every policy: the limit of each group, what margins are worth beside its
+trials (nothing without margins), and from these the analysts' error and the adversary's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from reconpriv.core.cells import CellBatch
-from reconpriv.core.cube import Cube, collect
-from reconpriv.core.exposure import largest_exposed
-from reconpriv.core.margins import NoMarginsError
-from reconpriv.core.sample_sizes import sample_limits
-from reconpriv.errors import PolicyError
-from reconpriv.policy import Policy
-from reconpriv.queries.workload import Workload, make_workload
-from reconpriv.schema import Schema
+from reconpriv.ask.workload import Workload, make_workload
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.cells.randomness import Key
+from reconpriv.columns.schema import Schema
+from reconpriv.policy.exposure import largest_exposed
+from reconpriv.policy.margin_settings import NoMarginsError
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import private_as_they_are, private_size, sample_limits
+from reconpriv.protect.coarsening import pooled_cube
+from reconpriv.protect.margins.trial_limits import own_trials
+from reconpriv.protect.settling import settle
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.design import group_error
+from reconpriv.theory.distinct import distinct_columns
+from reconpriv.theory.estimation.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
-from reconpriv.tuning.risk import NOT_COUNTED, GroupRisk, chances, group_risk, yardstick
-from reconpriv.tuning.shapes import Shapes
-from reconpriv.tuning.spread import Coded, QueryVariances
+from reconpriv.tuning.query_variances import Coded, QueryVariances
+from reconpriv.tuning.risk import NOT_COUNTED, GroupRisk, chances, yardstick
 
 # An audit asks for the errors of one policy only, without margins.
 if TYPE_CHECKING:
-    from reconpriv.tuning.margins import MarginVariances
+    from reconpriv.tuning.margin_variances import MarginVariances
     from reconpriv.tuning.report import Setting
 
-# How many notions of exposed are kept.
-_KEPT = 64
-# How many settings are kept: six sweeps, about 2 KB each.
-_KEPT_SETTINGS = 8_192
+T = TypeVar("T")
+# How much is remembered: six sweeps of settings, about 2 KB each, and what they share.
+_REMEMBERED = 16_384
 
 
 @dataclass(frozen=True)
-class Reduced:
-    """Groups by their largest exposed frequency, and a workload on them, ready for any design."""
+class GroupLines:
+    """The groups of a table, those that a policy and a yardstick see alike in one line.
 
-    batch: CellBatch
-    domain_size: int
+    ``frequency`` is the largest exposed one, ``judged`` the largest that the yardstick calls
+    exposed; 0 stands for none. ``how_many`` groups share each line; ``line`` is that of each group.
+    ``key`` identifies the lines.
+    """
+
+    size: Ints
     frequency: Floats
-    variances: QueryVariances
-    counted: dict[object, MarginVariances] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        cube: Cube,
-        batch: CellBatch,
-        frequency: Floats,
-        workload: Workload,
-        asked: Coded | None,
-    ) -> Reduced:
-        """Sort the groups, and match them with the workload."""
-        variances = QueryVariances.of(cube, batch, frequency, workload, asked)
-        return cls(batch, cube.schema.domain_size, frequency, variances)
-
-    @cached_property
-    def shapes(self) -> Shapes:
-        """The groups by size and frequency."""
-        return Shapes.of(self.batch, self.domain_size, self.frequency)
+    judged: Floats
+    how_many: Ints
+    line: Ints
+    key: tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class Tuner:
-    """The cells of a table and a workload, reduced to what a policy's figures depend on.
-
-    ``plain`` is what it takes for policies to which every value is exposed.
-    """
+    """The cells of a table and a workload, reduced to what a policy's figures depend on."""
 
     cube: Cube
     batch: CellBatch
     workload: Workload
-    plain: Reduced
-    asked: Coded | None = None
-    _reduced: dict[tuple[object, ...], Reduced] = field(default_factory=dict, repr=False)
-    _judged: dict[tuple[object, ...], Shapes] = field(default_factory=dict, repr=False)
-    _settings: dict[tuple[object, ...], Setting] = field(default_factory=dict, repr=False)
+    queries: QueryVariances
+    _known: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -98,10 +85,22 @@ class Tuner:
 
     @classmethod
     def on(cls, cube: Cube, workload: Workload, asked: Coded | None = None) -> Tuner:
-        """Cells in memory, judged by a workload whose codes may already be known."""
-        batch = cube.as_batch()
-        plain = Reduced.of(cube, batch, batch.largest_frequencies, workload, asked)
-        return cls(cube, batch, workload, plain, asked)
+        """Cells in memory, judged by a workload whose codes may already be known.
+
+        If they make up protection groups, these are the groups that are judged.
+        """
+        queries = QueryVariances.of(cube, workload, asked)
+        return cls(cube.whole, queries.batch, workload, queries)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns and the sensitive domain."""
+        return self.cube.schema
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return int(self.queries.sizes.sum())
 
     def setting(
         self,
@@ -115,37 +114,53 @@ class Tuner:
 
         ``exposing`` is the policy that says what counts as exposed where risk is counted; by
         default it is the policy itself. Without ``risk`` it is not counted, and is not a number.
-        Settings are kept: the next sweep tries many of them again.
+        Settings are kept: the next sweep tries many of them again. A policy whose margins would
+        have no row is judged without them, as it would be published.
         """
         policy.check_sampling()
-        if policy.protect is not None:
-            raise PolicyError(
-                "Policies with protection groups cannot be tuned yet.",
-                hint="Compare audits with and without the protection.",
-            )
+        if policy.protect:
+            groups = self.by_promise(policy)
+            alone = groups.setting(policy.unprotected(), rho1=rho1, exposing=exposing, risk=risk)
+            return replace(alone, policy=replace(alone.policy, protect=policy.protect))
         judge = yardstick(policy if exposing is None else exposing)
-        key = policy, rho1, judge.exposure, risk
-        if key not in self._settings:
-            try:
-                plan = self._plan(policy, judge if risk else None)
-            except NoMarginsError:
-                policy = replace(policy, margins=None)
-                plan = self._plan(policy, judge if risk else None)
-            if not plan.margins_left:
-                # A release would have none, whose records are those of a policy without them.
-                policy = replace(policy, margins=None)
-            found = self._figures(policy, rho1, judge, plan)
-            if len(self._settings) >= _KEPT_SETTINGS:
-                self._settings.clear()
-            self._settings[key] = found
-            return found
-        return self._settings[key]
+        key = "setting", policy, rho1, judge.exposure, risk
+        return self._once(key, lambda: self._setting(policy, rho1, judge, risk=risk))
 
-    def _figures(self, policy: Policy, rho1: float, judge: Policy, plan: _Plan) -> Setting:
+    def by_promise(self, policy: Policy) -> Tuner:
+        """The same table and workload by the groups that a policy makes a promise about."""
+        if not policy.protect:
+            return self
+
+        def make() -> Tuner:
+            wanted, cells = policy.wanted_protection, self.cube.map_groups
+            found = settle(wanted, self.schema, cells, policy.retention, Key.test())
+            return Tuner.on(pooled_cube(self.cube, found), self.workload)
+
+        merged = policy.retention if policy.wanted_protection.merges else None
+        return self._once(("groups", policy.wanted_protection, merged), make)
+
+    def question_errors(self, policy: Policy) -> Floats:
+        """The expected relative error of every distinct question of the workload."""
+        policy.check_sampling()
+        return self.by_promise(policy)._design(policy.unprotected(), policy).errors
+
+    def _setting(self, policy: Policy, rho1: float, judge: Policy, *, risk: bool) -> Setting:
         from reconpriv.tuning.report import Setting  # noqa: PLC0415
 
-        violating = self.reduced(policy).shapes.violations(policy)
-        m, p = self.schema.domain_size, policy.retention
+        design = self._design(policy, judge)
+        policy, lines, m, p = design.policy, design.lines, self.schema.domain_size, policy.retention
+        sampled = np.where(lines.size > design.limits, lines.how_many, 0)
+        exposed = np.flatnonzero(lines.frequency > 0.0)
+        effective = design.trials + design.told
+        errors = group_error(
+            lines.frequency[exposed], effective[exposed], retention=p, domain_size=m
+        )
+        told = float(design.told[exposed[errors.argmin()]]) if exposed.size else 0.0
+        violating = self._once(
+            ("violations", policy.exposure, p, policy.epsilon, policy.delta, policy.tail_bound),
+            lambda: self._violations(policy),
+        )
+        found = self._risk(design, judge) if risk else NOT_COUNTED
         return Setting(
             policy,
             retention=p,
@@ -155,212 +170,139 @@ class Tuner:
             sample_size=policy.sample_size,
             violating_groups=violating[0],
             violating_records=violating[1],
-            sampled_groups=plan.sampled,
-            trials=plan.trials,
-            unattainable_groups=plan.unattainable,
-            error=float(np.dot(self.plain.variances.questions.weight, plan.errors)),
-            group_error=plan.most_exposed,
+            sampled_groups=int(sampled.sum()),
+            trials=round(float(lines.how_many @ design.trials)),
+            unattainable_groups=int(sampled[design.limits < 1.0].sum()),
+            error=float(np.dot(self.queries.questions.weight, design.errors)),
+            group_error=float(errors.min(initial=np.inf)),
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
-            margins=policy.wanted_margins,
-            margin_trials=plan.margin_trials,
-            margin_rows_left_out=plan.rows_left_out,
+            margins=policy.wanted_margins or None,
+            margin_trials=told,
+            margin_rows_left_out=design.rows_left_out,
             exposed_above=policy.exposed_above,
             harmless=policy.harmless,
-            news_only=policy.news_only,
-            reconstructed=plan.risk.reconstructed,
-            worst_group=plan.risk.worst,
-            worst_share=plan.risk.held_by,
+            reconstructed=found.reconstructed,
+            worst_group=found.worst,
+            worst_share=found.held_by,
             judged_epsilon=judge.epsilon,
             judged_above=judge.exposed_above,
         )
 
-    def settled(self, policy: Policy) -> Policy:
-        """The policy with what it has to know about this table: harmless values, frequencies."""
-        return policy.on_cells(self.schema, self.batch)
+    def _violations(self, policy: Policy) -> tuple[int, int]:
+        """Violating groups and their records, as an audit counts them."""
+        bound, m = policy.tail_bound, self.schema.domain_size
+        if bound.exact or not bound.worst_at_largest_frequency:
+            private = private_as_they_are(self.batch, policy, m)
+            return int((~private).sum()), int(self.queries.sizes[~private].sum())
+        lines = self._lines(policy, policy)
+        limits = private_size(lines.frequency, policy, m)
+        groups = np.where(lines.size > limits, lines.how_many, 0)
+        return int(groups.sum()), int(groups @ lines.size)
 
-    def question_errors(self, policy: Policy) -> Floats:
-        """The expected relative error of every distinct question of the workload."""
-        policy.check_sampling()
-        if policy.wanted_margins is not None:
-            return self._with_margins(policy, None).errors
-        if policy.sampling.classes is not None:
-            return self._errors_by_class(policy)
-        limits = sample_limits(self.batch, policy, self.schema.domain_size)
-        return self._errors_by_group(policy, limits)
+    def _design(self, policy: Policy, judge: Policy) -> _Design:
+        """How a policy samples, and how far off its answers would be."""
+        lines, m, queries = self._lines(policy, judge), self.schema.domain_size, self.queries
+        if policy.sampling.classes is None:
+            limits = sample_limits(self.batch, policy, m)
+        else:
+            limits = policy.sampling.limits_at(lines.size, lines.frequency, policy, m)
+        told, margins, beside = np.zeros(lines.size.size), self._margins(policy), None
+        if margins is not None:
+            beside = margins.design(policy, limits)
+            limits, told = beside.limits, beside.told
+        if policy.margins and (beside is None or not beside.plan.rows.any()):
+            return self._design(replace(policy, margins=None), judge)
+        trials = own_trials(lines.size, limits)
+        members = self._once(
+            ("classes", policy.sampling, lines.key),
+            lambda: queries.members(lines.frequency[lines.line], lines.line, policy),
+        )
+        sums = queries.sums(policy, members, limits, lines.line)
+        variance = queries.variance(sums, policy.retention)
+        if margins is not None and beside is not None:
+            variance = variance + margins.change(policy, beside.plan, trials)
+        errors = queries.questions.errors(variance)
+        left_out = 0 if beside is None else int((~beside.plan.rows).sum())
+        return _Design(policy, lines, limits, trials, told, errors, left_out)
 
-    @property
-    def schema(self) -> Schema:
-        """The columns and the sensitive domain."""
-        return self.cube.schema
+    def _lines(self, policy: Policy, judge: Policy) -> GroupLines:
+        """The groups as policy and yardstick see them; each in a line of its own if limits ask."""
+        together = policy.sampling.classes is not None and not policy.margins
+        key = "lines", policy.exposure, judge.exposure, together
 
-    @property
-    def variances(self) -> QueryVariances:
-        """The workload, ready for any design under which every value is exposed."""
-        return self.plain.variances
-
-    def reduced(self, policy: Policy) -> Reduced:
-        """The cells by what this policy calls exposed."""
-        if policy.tests_everything:
-            return self.plain
-        if policy.exposure not in self._reduced:
-            if len(self._reduced) >= _KEPT:
-                self._reduced.clear()
-            self._reduced[policy.exposure] = Reduced.of(
-                self.cube,
-                self.batch,
-                largest_exposed(self.batch, policy),
-                self.workload,
-                self.asked,
+        def make() -> GroupLines:
+            both = [largest_exposed(self.batch, one) for one in (policy, judge)]
+            matrix = np.stack([self.queries.sizes.astype(np.float64), *both])
+            line = np.arange(self.batch.groups)
+            if together:
+                matrix, _, line = distinct_columns(matrix)
+            size, frequency, judged = matrix
+            return GroupLines(
+                size.astype(np.int64), frequency, judged, np.bincount(line), line, key
             )
-        return self._reduced[policy.exposure]
 
-    @property
-    def records(self) -> int:
-        """How many records there are."""
-        return int(self._sizes.sum())
+        return self._once(key, make)
 
-    @cached_property
-    def _sizes(self) -> Ints:
-        return self.batch.sizes
+    def _margins(self, policy: Policy) -> MarginVariances | None:
+        """The margin tables that a policy names, counted once; None if there are none."""
+        if not policy.margins:
+            return None
+        from reconpriv.tuning.margin_variances import MarginVariances  # noqa: PLC0415
 
-    def _plan(self, policy: Policy, judge: Policy | None) -> _Plan:
-        """How a policy samples; without a yardstick, its risk is not counted."""
-        if policy.wanted_margins is not None:
-            return self._with_margins(policy, judge)
-        by_class = policy.sampling.classes is not None
-        plan = self._by_class if by_class else self._by_group
-        return plan(policy, judge)
+        def make() -> MarginVariances | None:
+            try:
+                return MarginVariances.of(self.schema, self.queries, policy)
+            except NoMarginsError:
+                return None
 
-    def _judged_shapes(self, policy: Policy, judge: Policy) -> Shapes:
-        """The groups by what a policy and its yardstick call exposed."""
-        shapes = self.reduced(policy).shapes
-        if policy.exposure == judge.exposure:
-            return shapes
-        key = policy.exposure, judge.exposure
-        if key not in self._judged:
-            if len(self._judged) >= _KEPT:
-                self._judged.clear()
-            both = (largest_exposed(self.batch, one) for one in (policy, judge))
-            self._judged[key] = Shapes.of(self.batch, self.schema.domain_size, *both)
-        return self._judged[key]
+        return self._once(("margins", policy.wanted_margins.tables), make)
 
-    def _by_class(self, policy: Policy, judge: Policy | None) -> _Plan:
-        """A limit for each class of the largest frequency; groups of one shape share it."""
-        reduced = self.reduced(policy)
-        shapes, limits = reduced.shapes, reduced.shapes.limits(policy)
-        sampled = np.where(shapes.size > limits, shapes.how_many, 0)
-        trials = shapes.trials(limits)
-        return _Plan(
-            int(sampled.sum()),
-            int(shapes.how_many @ trials),
-            int(sampled[limits < 1.0].sum()),
-            self._errors_by_class(policy),
-            shapes.most_exposed(policy, trials),
-            self._risk_of_shapes(policy, judge, shapes, trials),
-        )
+    def _risk(self, design: _Design, judge: Policy) -> GroupRisk:
+        """What an adversary learns from each group's trials and the margins.
 
-    def _risk_of_shapes(
-        self, policy: Policy, judge: Policy | None, shapes: Shapes, trials: Floats
-    ) -> GroupRisk:
-        if judge is None:
-            return NOT_COUNTED
-        judged = self._judged_shapes(policy, judge)
-        seen = trials if judged is shapes else judged.trials(judged.limits(policy))
-        return judged.risk(policy, seen, judge.epsilon)
-
-    def _by_group(self, policy: Policy, judge: Policy | None) -> _Plan:
-        """Algorithm 1: a limit for each group; trials are the expected ones."""
-        limits = sample_limits(self.batch, policy, self.schema.domain_size)
-        sampled = self._sizes > limits
-        trials = np.where(sampled, np.maximum(limits, 1.0), self._sizes)
-        frequency = largest_exposed(self.batch, policy)
-        some = frequency > 0.0
-        error = group_error(
-            frequency[some],
-            trials[some],
-            retention=policy.retention,
-            domain_size=self.schema.domain_size,
-        )
-        return _Plan(
-            int(sampled.sum()),
-            round(float(trials.sum())),
-            int((sampled & (limits < 1.0)).sum()),
-            self._errors_by_group(policy, limits),
-            float(error.min(initial=np.inf)),
-            self._risk(policy, judge, trials),
-        )
-
-    def _risk(self, policy: Policy, judge: Policy | None, trials: Floats) -> GroupRisk:
-        """What an adversary learns from each group's trials, or what counts as such."""
-        if judge is None:
-            return NOT_COUNTED
-        judged = largest_exposed(self.batch, judge)
-        chance = chances(
-            judged,
-            trials,
+        The chances in groups that are not sampled depend on p and ε alone: every δ and sample size
+        shares them.
+        """
+        lines, policy = design.lines, design.policy
+        shared = "chances", lines.key, policy.retention, judge.epsilon
+        whole = self._once(shared, lambda: np.full(lines.size.size, np.nan))
+        alone = (design.trials >= lines.size) & (design.told == 0.0)
+        chance = whole.copy()
+        unknown = np.flatnonzero(~alone | np.isnan(whole))
+        chance[unknown] = chances(
+            lines.judged[unknown],
+            design.trials[unknown],
+            design.told[unknown],
             retention=policy.retention,
             domain_size=self.schema.domain_size,
             epsilon=judge.epsilon,
         )
-        return group_risk(chance, judged, self._sizes)
+        whole[alone] = chance[alone]
+        return GroupRisk.of(chance, lines.judged, lines.how_many * lines.size)
 
-    def _with_margins(self, policy: Policy, judge: Policy | None) -> _Plan:
-        """Limits that count what margins are worth, and answers that use margins."""
-        variances = self.reduced(policy).variances
-        found = self._margins(policy).design(policy)
-        sampled = variances.sizes > found.limits
-        effective = np.empty(found.trials.size)
-        effective[variances.order] = found.effective
-        return _Plan(
-            int(sampled.sum()),
-            round(float(found.trials.sum())),
-            int((sampled & (found.limits < 1.0)).sum()),
-            variances.questions.errors(found.variance),
-            found.exposed.error,
-            self._risk(policy, judge, effective),
-            found.exposed.told,
-            found.left_out,
-            margins_left=bool(found.plan.rows.any()),
-        )
-
-    def _margins(self, policy: Policy) -> MarginVariances:
-        """The margin tables that a policy names, counted once."""
-        from reconpriv.tuning.margins import MarginVariances  # noqa: PLC0415
-
-        margins = policy.wanted_margins
-        assert margins is not None
-        reduced = self.reduced(policy)
-        if margins.tables not in reduced.counted:
-            reduced.counted[margins.tables] = MarginVariances.of(
-                self.schema, self.batch, reduced.variances, policy
-            )
-        return reduced.counted[margins.tables]
-
-    def _errors_by_class(self, policy: Policy) -> Floats:
-        variances = self.reduced(policy).variances
-        return self._errors(policy, variances.by_class(policy, self.schema.domain_size))
-
-    def _errors_by_group(self, policy: Policy, limits: Floats) -> Floats:
-        variances = self.reduced(policy).variances
-        systematic = policy.tail_bound.lattice
-        sums = variances.coin_sums(limits[variances.order], systematic=systematic)
-        return self._errors(policy, sums)
-
-    def _errors(self, policy: Policy, sums: Floats) -> Floats:
-        return self.plain.variances.errors(sums, policy.retention, self.schema.domain_size)
+    def _once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
+        """What is made for a key, made once: settings share it, and a slider moves back."""
+        if key not in self._known:
+            found = make()
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = found
+        kept: T = self._known[key]
+        return kept
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """How a policy would sample, and what that does to queries and to the adversary."""
+class _Design:
+    """How a policy samples the groups, line by line, and the error of every question.
 
-    sampled: int
-    trials: int
-    unattainable: int
+    ``policy`` is without margins if none of their rows would be published.
+    """
+
+    policy: Policy
+    lines: GroupLines
+    limits: Floats
+    trials: Floats
+    told: Floats
     errors: Floats
-    most_exposed: float
-    risk: GroupRisk
-    margin_trials: float = 0.0
-    rows_left_out: int = 0
-    margins_left: bool = True
+    rows_left_out: int

@@ -57,12 +57,7 @@ def whole_file(
     If ``private`` is given, only its owner can read the file.
     """
     check_file(path, overwrite=overwrite, private=private, hint=hint)
-    try:
-        sweep(path.parent)
-        scratch = Scratch(path.parent, hidden=True)
-    except OSError as error:
-        raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
-    with scratch, writing_to(path):
+    with beside(path) as scratch:
         work = scratch.path / "new"
         work.touch(mode=0o600)
         yield work
@@ -84,10 +79,20 @@ def _put_as_new(work: Path, path: Path, hint: str | Remedy) -> bool:
 
 
 @contextmanager
-def writing_to(path: Path, *, hint: str = "") -> Iterator[None]:
-    """Say which output the system refused to write, and why."""
+def beside(path: Path, *, hint: str = "") -> Iterator[Scratch]:
+    """A hidden folder beside an output, for what is not whole yet.
+
+    If the system refuses to write there, the error says which output it was, and why.
+    """
+    sweep(path.parent)
     try:
-        yield
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Scratch(path.parent, hidden=True)
+    except OSError as error:
+        raise OutputError(f"{shown_path(path)} cannot be written: {error.strerror}.") from None
+    try:
+        with scratch:
+            yield scratch
     except ReconprivError:
         raise
     except OSError as error:

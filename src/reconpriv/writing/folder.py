@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -12,10 +14,9 @@ from pathlib import Path
 from reconpriv.errors import OutputError
 from reconpriv.messages.redaction import URL, shown_path
 from reconpriv.messages.remedies import REPLACE
-from reconpriv.writing.exchange import exchange
-from reconpriv.writing.file import current_umask, writing_to
+from reconpriv.writing.file import beside, current_umask
 from reconpriv.writing.marker import is_release, refuse_inside_release
-from reconpriv.writing.scratch import Scratch, sweep
+from reconpriv.writing.scratch import Scratch
 from reconpriv.writing.uninterrupted import uninterrupted
 
 
@@ -33,6 +34,8 @@ class Replaceable:
 
 
 RELEASE = Replaceable(is_release, "a release")
+# What Linux and macOS call the working folder, and the exchange of two names.
+_HERE, _EXCHANGED = -100, 2
 
 
 @contextmanager
@@ -41,7 +44,7 @@ def new_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE)
     check_folder(target, overwrite=overwrite, earlier=earlier)
     missing = [p for p in (target.parent, *target.parent.parents) if not p.exists()]
     try:
-        with _beside(target) as scratch, writing_to(target, hint="Nothing was left behind."):
+        with beside(target, hint="Nothing was left behind.") as scratch:
             work = scratch.path / "new"
             work.mkdir(mode=0o700)
             yield work
@@ -54,18 +57,6 @@ def new_folder(target: Path, *, overwrite: bool, earlier: Replaceable = RELEASE)
             for parent in missing:
                 with suppress(OSError):
                     parent.rmdir()
-
-
-@contextmanager
-def _beside(target: Path) -> Iterator[Scratch]:
-    sweep(target.parent)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Scratch(target.parent, hidden=True)
-    except OSError as error:
-        raise OutputError(f"{shown_path(target)} cannot be written: {error.strerror}.") from None
-    with scratch:
-        yield scratch
 
 
 def check_name(target: Path) -> None:
@@ -118,3 +109,20 @@ def _put(
             return
         with suppress(FileNotFoundError):  # another publisher has just moved it
             scratch.lay_aside(target)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step, so that neither name is ever missing.
+
+    False if the system has no such call, or the folders are not on one file system.
+    """
+    names = os.fsencode(one), os.fsencode(other)
+    try:
+        system = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            failed = system.renamex_np(*names, _EXCHANGED)
+        else:
+            failed = system.renameat2(_HERE, names[0], _HERE, names[1], _EXCHANGED)
+    except (AttributeError, OSError, TypeError):
+        return False
+    return not failed

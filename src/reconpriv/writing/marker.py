@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from reconpriv.errors import OutputError
-from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import shown_file
+from reconpriv.messages.text_files import parsed_json
 
 MANIFEST = "datapackage.json"
 BLOCK = "reconpriv"

@@ -10,25 +10,23 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from postgres_server import DATABASE, PASSWORD, USER, Server, running_server
+from postgres_server import DATABASE, PASSWORD, USER, running_server
+from reconpriv.columns.schema import Kind
 from reconpriv.engines.duckdb.engine import DuckDBEngine
 from reconpriv.errors import InputError, OutputError
-from reconpriv.schema import Kind
 from reconpriv.sources.databases.postgresql import PostgresTable
 
 PUBLIC = ["Age", "Gender", "Marital", "Race", "Workclass", "Occupation"]
 
 
 @pytest.fixture(scope="module")
-def server(census: pa.Table, small: pa.Table) -> Iterator[Server]:
+def server(census, small):
     with running_server() as server:
         with server.connect() as connection, connection.cursor() as cursor:
             cursor.adbc_ingest("census", census)
@@ -39,7 +37,7 @@ def server(census: pa.Table, small: pa.Table) -> Iterator[Server]:
 
 
 @pytest.fixture
-def schema(server: Server) -> Iterator[str]:
+def schema(server):
     """A schema of one test's own."""
     name = f"t{os.urandom(4).hex()}"
     server.run(f"CREATE SCHEMA {name}")
@@ -47,13 +45,13 @@ def schema(server: Server) -> Iterator[str]:
     server.run(f"DROP SCHEMA {name} CASCADE")
 
 
-def refusal(*args: object, **settings: object) -> str:
+def refusal(*args, **settings):
     with pytest.raises(InputError) as caught:
         rp.read(*args, **{"public": "all"} | settings).close()
     return str(caught.value)
 
 
-def publish(source: object, out: Path, key: rp.Key, policy: rp.Policy, **settings: object) -> Path:
+def publish(source, out, key, policy, **settings):
     with rp.read(source, **settings) as table:
         table.publish(policy, out, key=key)
     return out
@@ -75,7 +73,7 @@ def test_the_census_gives_the_same_bytes_as_from_parquet(
     assert set(expected) == {"data.parquet", "groups.parquet", "datapackage.json"}
 
 
-def typed_rows() -> tuple[list[str], pa.Table]:
+def typed_rows():
     """Rows as SQL texts, and the same as Arrow."""
     moment = dt.datetime(2024, 5, 6, 7, 8, 9, 123456)
     utc = moment.replace(tzinfo=dt.UTC)
@@ -239,7 +237,7 @@ def test_a_time_that_no_day_has_is_refused(server, schema):
 
 
 @pytest.fixture
-def named(server: Server, schema: str) -> str:
+def named(server, schema):
     odd = f'"{schema} Odd"'
     server.run(
         f'CREATE SCHEMA {odd}; CREATE TABLE {odd}."Peo.ple" (x int, y int);'
@@ -394,7 +392,7 @@ def test_a_table_that_changes_meanwhile_is_read_as_it_was(server, schema):
 # Credentials
 
 
-def secretless(text: str, server: Server) -> bool:
+def secretless(text, server):
     return not any(secret in text for secret in server.secrets)
 
 
@@ -473,14 +471,9 @@ def test_the_drivers_words_do_not_hang_on_our_error(server):
 
 def test_a_server_that_is_not_there(server, cli):
     done = cli(
-        "audit",
-        f"postgresql://{USER}@127.0.0.1:1/people",
-        "-s",
-        "y",
-        "--public=all",
-        "--table",
+        "audit", f"postgresql://{USER}@127.0.0.1:1/people", "-s", "y", "--public=all", "--table",
         "small",
-    )
+    )  # fmt: skip
     assert done.code == 2
     assert "The PostgreSQL server cannot be reached." in done.err
     assert secretless(done.err, server)
@@ -537,7 +530,7 @@ def test_without_the_driver_the_extra_is_named(server, monkeypatch):
 # Out
 
 
-def tables_of(server: Server, schema: str) -> set[str]:
+def tables_of(server, schema):
     found = server.ask(f"SELECT tablename::text FROM pg_tables WHERE schemaname = '{schema}'")
     return {row[0] for row in found}
 
@@ -658,18 +651,9 @@ def test_a_load_that_fails_leaves_neither_tables_nor_folder(server, schema, cli,
     )
     try:
         done = cli(
-            "publish",
-            server.url(),
-            tmp_path / "out",
-            "-s",
-            "Education",
-            "--public=all",
-            "--table",
-            "small",
-            "--test-key",
-            "--to-table",
-            f"{schema}.survey",
-        )
+            "publish", server.url(), tmp_path / "out", "-s", "Education", "--public=all",
+            "--table", "small", "--test-key", "--to-table", f"{schema}.survey",
+        )  # fmt: skip
     finally:
         server.run("DROP EVENT TRIGGER refuse")
     assert done.code == 2
@@ -682,17 +666,9 @@ def test_a_load_that_fails_leaves_neither_tables_nor_folder(server, schema, cli,
 def test_without_a_folder_only_the_tables_stay(server, schema, cli, scratch, tmp_path):
     before = set(tmp_path.iterdir())
     done = cli(
-        "publish",
-        server.url(),
-        "-s",
-        "Education",
-        "--public=all",
-        "--table",
-        "small",
-        "--test-key",
-        "--to-table",
-        f"{schema}.Survey",
-    )
+        "publish", server.url(), "-s", "Education", "--public=all", "--table", "small",
+        "--test-key", "--to-table", f"{schema}.Survey",
+    )  # fmt: skip
     assert done.code == 0, done.err
     assert f"Release {schema}.survey in a PostgreSQL database" in done.out
     assert secretless(done.out + done.err, server)
@@ -700,17 +676,9 @@ def test_without_a_folder_only_the_tables_stay(server, schema, cli, scratch, tmp
     assert tables_of(server, schema) == tables
     assert set(tmp_path.iterdir()) == before and list(scratch.iterdir()) == []
     again = cli(
-        "publish",
-        server.url(),
-        "-s",
-        "Education",
-        "--public=all",
-        "--table",
-        "small",
-        "--test-key",
-        "--to-table",
-        f"{schema}.survey",
-    )
+        "publish", server.url(), "-s", "Education", "--public=all", "--table", "small",
+        "--test-key", "--to-table", f"{schema}.survey",
+    )  # fmt: skip
     assert (again.code, again.out) == (2, "")
     assert f"The table {schema}.survey exists already." in again.err
 
@@ -718,7 +686,7 @@ def test_without_a_folder_only_the_tables_stay(server, schema, cli, scratch, tmp
 # Interrupts and lost servers
 
 
-def start(server: Server, scratch: Path, *args: object) -> subprocess.Popen[bytes]:
+def start(server, scratch, *args):
     return subprocess.Popen(
         [sys.executable, "-m", "reconpriv", *map(str, args)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=scratch.parent,
@@ -745,7 +713,7 @@ def test_another_thread_can_interrupt_the_fetching(server, scratch, whole):
     engine = DuckDBEngine(server.url(), table="slow")
     ended: list[BaseException] = []
 
-    def fetch() -> None:
+    def fetch():
         try:
             engine.to_arrow() if whole else engine.expect_columns(["Education"])
         except BaseException as error:
@@ -765,7 +733,7 @@ def test_a_stream_that_is_given_up_ends_in_the_server_too(server):
     # 64 billion rows, made one by one: whoever fetched what is left would be at it for hours.
     server.run("CREATE VIEW endless AS SELECT a.*, 1 AS y FROM small a, small b, small c")
     table = PostgresTable(server.url(), "endless")
-    batches = table.rows(["Education", "y"])
+    batches = table.fetch(["Education", "y"])
     assert next(batches).num_rows > 0
     table.close()
     server.wait_until_ended("endless")
@@ -785,18 +753,9 @@ def test_killing_the_server_in_the_middle_of_an_audit(small, scratch):
         server.run("CREATE VIEW slow AS SELECT * FROM small WHERE pg_sleep(0.05) IS NOT NULL")
         groups = scratch.parent / "groups.csv"
         command = start(
-            server,
-            scratch,
-            "audit",
-            server.url(),
-            "-s",
-            "Education",
-            "--public=all",
-            "--table",
-            "slow",
-            "--groups",
-            groups,
-        )
+            server, scratch, "audit", server.url(), "-s", "Education", "--public=all", "--table",
+            "slow", "--groups", groups,
+        )  # fmt: skip
         server.wait_for("slow", command)
         server.kill()
         out, err = command.communicate(timeout=60)
@@ -821,20 +780,9 @@ def test_killing_the_server_while_a_release_is_loaded(small, scratch, tmp_path):
             " EXECUTE FUNCTION linger()"
         )
         command = start(
-            server,
-            scratch,
-            "publish",
-            server.url(),
-            tmp_path / "out",
-            "-s",
-            "Education",
-            "--public=all",
-            "--table",
-            "small",
-            "--test-key",
-            "--to-table",
-            "survey",
-        )
+            server, scratch, "publish", server.url(), tmp_path / "out", "-s", "Education",
+            "--public=all", "--table", "small", "--test-key", "--to-table", "survey",
+        )  # fmt: skip
         server.wait_for("CREATE TABLE", command)
         os.kill(server.postmaster, signal.SIGQUIT)  # what pg_ctl stop -m immediate sends
         out, err = command.communicate(timeout=60)

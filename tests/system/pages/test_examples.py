@@ -1,7 +1,6 @@
 """Every code block in the documents runs and prints what is shown below it."""
 
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -27,11 +26,11 @@ NOT_RUN = {
 }
 
 
-def shown(path: Path) -> str:
+def shown(path):
     return path.relative_to(ROOT).as_posix()
 
 
-def blocks_of(path: Path):
+def blocks_of(path):
     return list(blocks(path.read_text(encoding="utf-8")))
 
 

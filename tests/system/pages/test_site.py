@@ -19,7 +19,7 @@ from repository import ROOT
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory) -> Path:
+def copy(tmp_path_factory):
     """The files that the site is made of."""
     root = tmp_path_factory.mktemp("site") / "copy"
     for name in ("docs", "src", "tools"):
@@ -31,7 +31,7 @@ def copy(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory) -> Path:
+def small(tmp_path_factory):
     """A site with the settings of ours and few short pages, quick to break and build."""
     root = tmp_path_factory.mktemp("small")
     for name in ("src", "tools"):
@@ -51,13 +51,13 @@ def small(tmp_path_factory) -> Path:
     return root
 
 
-def built(root: Path) -> subprocess.CompletedProcess:
+def built(root):
     command = [sys.executable, str(root / "tools" / "build_docs.py"), str(root)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture(scope="module")
-def site(copy) -> Path:
+def site(copy):
     """The site as it should be."""
     done = built(copy)
     assert done.returncode == 0, done.stderr

@@ -1,15 +1,11 @@
 """A full disk, a file that cannot grow, a pipe without a reader: one sentence, nothing left."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -27,7 +23,7 @@ runpy.run_module("reconpriv", run_name="__main__")
 """
 
 
-def run_limited(limit: int, *args: object, scratch: Path) -> subprocess.CompletedProcess[str]:
+def run_limited(limit, *args, scratch):
     return subprocess.run(
         [sys.executable, "-c", LIMITED, str(limit), *map(str, args)],
         capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
@@ -43,9 +39,7 @@ CENSUS_ROLES = ("-s", "Education", "--public", "Age,Gender,Race,Workclass")
 
 @pytest.mark.parametrize(("limit", "file_format"), [(100, "parquet"), (20_000, "parquet"),
                                                     (200_000, "csv")])  # fmt: skip
-def test_a_file_that_cannot_grow_leaves_nothing(
-    limit: int, file_format: str, tmp_path: Path, scratch: Path
-) -> None:
+def test_a_file_that_cannot_grow_leaves_nothing(limit, file_format, tmp_path, scratch):
     done = run_limited(
         limit, "publish", *CENSUS, tmp_path / "out", *CENSUS_ROLES, "--test-key",
         "--format", file_format, scratch=scratch,
@@ -56,7 +50,7 @@ def test_a_file_that_cannot_grow_leaves_nothing(
     assert list(tmp_path.rglob("*")) == [scratch]
 
 
-def test_a_groups_file_that_cannot_grow_leaves_nothing(tmp_path: Path, scratch: Path) -> None:
+def test_a_groups_file_that_cannot_grow_leaves_nothing(tmp_path, scratch):
     (tmp_path / "desk").mkdir()
     done = run_limited(
         5_000, "audit", *CENSUS, *CENSUS_ROLES, "--groups", tmp_path / "desk" / "g.parquet",
@@ -67,7 +61,7 @@ def test_a_groups_file_that_cannot_grow_leaves_nothing(tmp_path: Path, scratch: 
     assert list((tmp_path / "desk").iterdir()) == []
 
 
-def test_a_key_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, scratch: Path) -> None:
+def test_a_key_file_that_cannot_be_written_leaves_nothing(tmp_path, scratch):
     """Half a key would block the name and look like a key."""
     done = run_limited(10, "keygen", tmp_path / "key", scratch=scratch)
     assert done.returncode == 2, done.stderr
@@ -76,15 +70,13 @@ def test_a_key_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, scratc
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path):
     with small_disk_at(tmp_path / "disk", "64k") as place:
         yield place
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
-def test_a_full_disk_leaves_nothing(
-    small_disk: Path, process: Callable, scratch: Path, file_format: str
-) -> None:
+def test_a_full_disk_leaves_nothing(small_disk, process, scratch, file_format):
     outcome = process(
         "publish", *CENSUS, small_disk / "out", *CENSUS_ROLES, "--public", "Marital",
         "--test-key", "--format", file_format,
@@ -96,14 +88,7 @@ def test_a_full_disk_leaves_nothing(
     assert list(scratch.iterdir()) == []
 
 
-def test_a_full_disk_keeps_the_old_release(
-    small_disk: Path,
-    process: Callable,
-    cli: Callable,
-    files_of: Callable,
-    small: pa.Table,
-    tmp_path: Path,
-) -> None:
+def test_a_full_disk_keeps_the_old_release(small_disk, process, cli, files_of, small, tmp_path):
     pq.write_table(small, tmp_path / "good.parquet")
     good = tmp_path / "good.parquet"
     done = cli("publish", good, small_disk / "out", "-s", "Education", "--public=all", "--test-key")
@@ -117,7 +102,7 @@ def test_a_full_disk_keeps_the_old_release(
     assert files_of(small_disk) == before
 
 
-def test_a_full_disk_for_standard_input(small_disk: Path, process: Callable) -> None:
+def test_a_full_disk_for_standard_input(small_disk, process):
     rows = b"a,s\n" + b"1,x\n2,y\n" * 20_000
     outcome = process(
         "audit", "-", "-s", "s", "--public=all", stdin=rows, env={"TMPDIR": str(small_disk)}
@@ -136,7 +121,7 @@ def test_a_full_disk_for_standard_input(small_disk: Path, process: Callable) -> 
         ("publish", "--help"),
     ],
 )
-def test_a_broken_pipe_is_no_scandal(args: tuple[str, ...]) -> None:
+def test_a_broken_pipe_is_no_scandal(args):
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -152,7 +137,7 @@ def test_a_broken_pipe_is_no_scandal(args: tuple[str, ...]) -> None:
 
 
 @pytest.fixture(scope="module")
-def small_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("printed")
     table = folder / "table.csv"
     table.write_text("sex,disease\n" + "f,flu\nm,cold\nf,cold\nm,flu\n" * 10, encoding="utf-8")
@@ -167,24 +152,18 @@ COMMANDS = {
     "retention": ("retention", "--rho1=0.1", "--rho2=0.5", "-m", "10"),
     "audit": ("audit", "table.csv", "-s", "disease", "--public=all"),
     "publish": (
-        "publish",
-        "table.csv",
-        "out",
-        "-s",
-        "disease",
-        "--public=all",
-        "--test-key",
+        "publish", "table.csv", "out", "-s", "disease", "--public=all", "--test-key",
         "--overwrite",
     ),
     "info": ("info", "release"),
     "info as JSON": ("info", "release", "--json"),
     "query": ("query", "release", "SELECT count(*) FROM release"),
     "batch": ("query", "release", "--batch", "batch.csv"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_standard_output_that_is_full(name: str, small_release: Path) -> None:
+def test_standard_output_that_is_full(name, small_release):
     (small_release / "batch.csv").write_text("disease\nflu\n", encoding="utf-8")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -198,7 +177,7 @@ def test_standard_output_that_is_full(name: str, small_release: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["retention", "publish", "info"])
-def test_standard_output_that_is_closed(name: str, small_release: Path) -> None:
+def test_standard_output_that_is_closed(name, small_release):
     command = shlex.join([sys.executable, "-m", "reconpriv", *COMMANDS[name]])
     done = subprocess.run(
         ["sh", "-c", f"{command} >&-"], cwd=small_release, stdin=subprocess.DEVNULL,

@@ -1,13 +1,9 @@
 """Ctrl-C and SIGTERM: the command ends at once and leaves nothing half-made."""
 
-from __future__ import annotations
-
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -20,7 +16,7 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large(tmp_path_factory):
     """Nearly as many groups as records, for several batches of them."""
     file = tmp_path_factory.mktemp("large") / "large.parquet"
     duckdb.sql(
@@ -32,20 +28,20 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Path:
+def desk(tmp_path):
     folder = tmp_path / "desk"
     folder.mkdir()
     return folder
 
 
-def check_ended(command: Command, number: signal.Signals, code: int, *empty: Path) -> None:
+def check_ended(command, number, code, *empty):
     assert command.stop(number) == (code, "", "interrupted: nothing unfinished was left behind.\n")
     for folder in empty:
         assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["audit", "publish"])
-def test_ctrl_c_while_counting(large: Path, desk: Path, scratch: Path, command: str) -> None:
+def test_ctrl_c_while_counting(large, desk, scratch, command):
     out = ["out", "--test-key"] if command == "publish" else []
     args = [command, large, *(desk / name if name == "out" else name for name in out)]
     running = Command(
@@ -56,24 +52,20 @@ def test_ctrl_c_while_counting(large: Path, desk: Path, scratch: Path, command: 
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_signal_while_writing(
-    large: Path, desk: Path, scratch: Path, number: signal.Signals, code: int
-) -> None:
+def test_a_signal_while_writing(large, desk, scratch, number, code):
     args = ["publish", large, desk / "out", "-s", "s", "--public=all", "--test-key"]
     running = Command(*args, scratch=scratch, hold_at=desk / DATA).until_held()
     check_ended(running, number, code, desk, scratch)
 
 
-def test_ctrl_c_while_waiting_for_standard_input(desk: Path, scratch: Path) -> None:
+def test_ctrl_c_while_waiting_for_standard_input(desk, scratch):
     args = ["publish", "-", desk / "out", "-s", "s", "--public=all"]
     running = Command(*args, scratch=scratch, stdin=subprocess.PIPE)
     running.until(lambda: any(scratch.glob("*/*")))
     check_ended(running, signal.SIGINT, 130, desk, scratch)
 
 
-def test_ctrl_c_while_overwriting_keeps_the_old_release(
-    large: Path, desk: Path, cli: Callable, files_of: Callable, scratch: Path
-) -> None:
+def test_ctrl_c_while_overwriting_keeps_the_old_release(large, desk, cli, files_of, scratch):
     args = ["publish", large, desk / "out", "-s", "s", "--public=all", "--test-key"]
     (desk / "small.csv").write_text("a,s\n" + "x,u\nx,v\ny,u\ny,v\n" * 30)
     assert (
@@ -92,8 +84,8 @@ def test_ctrl_c_while_overwriting_keeps_the_old_release(
 # A command that is told to end in the middle of its work, and again while it cleans up and ends.
 TWICE = """
 import os, runpy, signal, sys
-from reconpriv.core.kernel import Kernel
-from reconpriv.cli import output
+from reconpriv.protect.kernel import Kernel
+from reconpriv.cli.process import output
 from reconpriv.writing import scratch
 first, second = int(sys.argv.pop(1)), int(sys.argv.pop(1))
 def before(where, name, number):
@@ -102,7 +94,7 @@ def before(where, name, number):
         os.kill(os.getpid(), number)
         return plain(*args, **more)
     setattr(where, name, told)
-before(Kernel, "__call__", first)
+before(Kernel, "draw", first)
 before(scratch.shutil, "rmtree", second)
 before(output, "say", second)
 runpy.run_module("reconpriv", run_name="__main__")
@@ -118,17 +110,8 @@ runpy.run_module("reconpriv", run_name="__main__")
         (signal.SIGHUP, 129, signal.SIGTERM),
     ],
 )
-def test_a_second_signal_while_it_ends_changes_nothing(
-    desk: Path, scratch: Path, first: signal.Signals, code: int, second: signal.Signals
-) -> None:
-    args = [
-        "publish",
-        "example:census_workers",
-        desk / "out",
-        "-s",
-        "Education",
-        "--test-key",
-    ]
+def test_a_second_signal_while_it_ends_changes_nothing(desk, scratch, first, code, second):
+    args = ["publish", "example:census_workers", desk / "out", "-s", "Education", "--test-key"]
     done = subprocess.run(
         [sys.executable, "-c", TWICE, str(int(first)), str(int(second)), *map(str, args),
          "--public", "Gender"],
@@ -139,22 +122,15 @@ def test_a_second_signal_while_it_ends_changes_nothing(
     assert list(desk.iterdir()) == list(scratch.iterdir()) == []
 
 
-def test_a_signal_inside_eval_does_not_change_the_status(
-    desk: Path, scratch: Path, tmp_path: Path
-) -> None:
+def test_a_signal_inside_eval_does_not_change_the_status(desk, scratch, tmp_path):
     """As when a module is imported that makes a dataclass or a named tuple."""
     script = (
-        "import os, sys; from reconpriv.core.kernel import Kernel; from reconpriv.cli import main;"
-        "Kernel.__call__ = lambda *_: eval('os.kill(os.getpid(), 15)'); main()"
+        "import os, sys; from reconpriv.protect.kernel import Kernel;"
+        "from reconpriv.cli import main;"
+        "Kernel.draw = lambda *_: eval('os.kill(os.getpid(), 15)'); main()"
     )
     (tmp_path / "told.py").write_text(script)
-    args = [
-        "publish",
-        "example:census_workers",
-        str(desk / "out"),
-        "-s",
-        "Education",
-    ]
+    args = ["publish", "example:census_workers", str(desk / "out"), "-s", "Education"]
     done = subprocess.run(
         [sys.executable, "-m", "told", *args, "--test-key", "--public", "Gender"],
         capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
@@ -165,10 +141,10 @@ def test_a_signal_inside_eval_does_not_change_the_status(
     assert list(desk.iterdir()) == list(scratch.iterdir()) == []
 
 
-def test_what_libraries_print_at_the_end_of_an_interrupted_command_is_dropped() -> None:
+def test_what_libraries_print_at_the_end_of_an_interrupted_command_is_dropped():
     """DuckDB's bindings complain of objects that were still in use."""
     script = (
-        "import atexit, os, signal; from reconpriv.cli import doctor, main;"
+        "import atexit, os, signal; from reconpriv.cli import main;"
         "atexit.register(lambda: os.write(2, b'nanobind: leaked 1 instances!'));"
         "import reconpriv.doctor;"
         "reconpriv.doctor.examine = lambda *_: os.kill(os.getpid(), signal.SIGINT); main()"
@@ -181,12 +157,12 @@ def test_what_libraries_print_at_the_end_of_an_interrupted_command_is_dropped() 
     assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
 
 
-def test_a_signal_before_anything_has_begun(scratch: Path) -> None:
+def test_a_signal_before_anything_has_begun(scratch):
     """While the commands are imported, which a library may answer with an error of its own."""
     early = (
         "import os, signal, sys; from reconpriv.cli import main;"
         "hook = lambda event, _: event == 'import' and os.kill(os.getpid(), signal.SIGINT);"
-        "import reconpriv.cli.signals as s; plain = s.stop_on_signals;"
+        "import reconpriv.cli.process.signals as s; plain = s.stop_on_signals;"
         "s.stop_on_signals = lambda: (plain(), sys.addaudithook(hook)); main()"
     )
     done = subprocess.run(
@@ -196,9 +172,7 @@ def test_a_signal_before_anything_has_begun(scratch: Path) -> None:
     assert done.stderr == "interrupted: nothing unfinished was left behind.\n"
 
 
-def test_what_a_killed_publication_left_is_removed_by_the_next(
-    large: Path, desk: Path, scratch: Path, process: Callable
-) -> None:
+def test_what_a_killed_publication_left_is_removed_by_the_next(large, desk, scratch, process):
     args = ["publish", large, desk / "out", "-s", "s", "--public=all", "--test-key"]
     running = Command(*args, scratch=scratch, hold_at=desk / DATA).until_held()
     running.stop(signal.SIGKILL)
@@ -213,9 +187,7 @@ def test_what_a_killed_publication_left_is_removed_by_the_next(
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_signal_ends_a_sqlite_query(
-    tmp_path: Path, scratch: Path, number: signal.Signals, code: int
-) -> None:
+def test_a_signal_ends_a_sqlite_query(tmp_path, scratch, number, code):
     connection = sqlite3.connect(tmp_path / "slow.db")
     connection.executescript(
         "CREATE VIEW slow AS WITH RECURSIVE n(y) AS (SELECT 1 UNION ALL SELECT y + 1 FROM n)"

@@ -1,7 +1,5 @@
 """Terminals that lack characters, streams that are full, folders that are gone."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -13,7 +11,7 @@ import pytest
 import reconpriv as rp
 
 
-def run(*args: object, **more: object) -> subprocess.CompletedProcess:
+def run(*args, **more):
     return subprocess.run(
         [sys.executable, "-m", "reconpriv", *map(str, args)],
         stdin=subprocess.DEVNULL, check=False, timeout=60,
@@ -22,7 +20,7 @@ def run(*args: object, **more: object) -> subprocess.CompletedProcess:
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("odd")
     rows = "".join(f"é😀{i % 4},v{i * i % 3}\n" for i in range(200))
     (folder / "t.csv").write_text("a,s\n" + rows, encoding="utf-8")
@@ -32,7 +30,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii"])
-def test_a_character_that_the_terminal_lacks_is_spelled_out(release: Path, encoding: str) -> None:
+def test_a_character_that_the_terminal_lacks_is_spelled_out(release, encoding):
     env = {**os.environ, "PYTHONIOENCODING": encoding}
     audit = run("audit", release / "t.csv", "-s", "s", "--public=all", "--preset=paper", env=env)
     assert (audit.returncode, audit.stderr) == (1, b"")  # not private
@@ -47,14 +45,14 @@ def test_a_character_that_the_terminal_lacks_is_spelled_out(release: Path, encod
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("audit", "--help"), ("nonsense",)])
-def test_help_on_a_full_disk(words: tuple[str, ...]) -> None:
+def test_help_on_a_full_disk(words):
     with open("/dev/full", "wb") as full:
         done = run(*words, stdout=full)
         assert done.returncode == 2 and b"Traceback" not in done.stderr
         assert run(*words, stdout=full, stderr=full).returncode == 2
 
 
-def test_the_current_folder_is_gone(release: Path, tmp_path: Path) -> None:
+def test_the_current_folder_is_gone(release, tmp_path):
     here = tmp_path / "here"
     here.mkdir()
     script = 'rmdir "$PWD"; exec "$0" -m reconpriv "$@"'
@@ -65,28 +63,21 @@ def test_the_current_folder_is_gone(release: Path, tmp_path: Path) -> None:
     assert done.stderr == b"error: The current folder no longer exists. Change to another one.\n"
 
 
-def run_in(folder: Path, script: str, *args: object) -> subprocess.CompletedProcess:
+def run_in(folder, script, *args):
     return subprocess.run(
         ["sh", "-c", script, sys.executable, *map(str, args)],
         cwd=folder, capture_output=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
-def test_a_name_that_no_folder_can_have(release: Path, tmp_path: Path) -> None:
+def test_a_name_that_no_folder_can_have(release, tmp_path):
     """Refused before the ledger gets a line for it."""
     key = tmp_path / "my.key"
     rp.Key(bytes(range(32))).write(key)
     done = run(
-        "publish",
-        release / "t.csv",
-        "x" * 300,
-        "-s",
-        "s",
-        "--public=all",
-        "--key",
-        key,
+        "publish", release / "t.csv", "x" * 300, "-s", "s", "--public=all", "--key", key,
         cwd=tmp_path,
-    )
+    )  # fmt: skip
     assert done.returncode == 2 and b"cannot be written: File name too long" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["my.key"]
     assert run("info", "x" * 300, cwd=tmp_path).returncode == 2

@@ -1,7 +1,5 @@
 """The wheel and the sdist: complete, clean, and usable without a checkout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,7 @@ import reconpriv
 from repository import ROOT
 
 
-def run(*command: str, cwd: Path, **env: str) -> str:
+def run(*command, cwd, **env):
     clean = {name: os.environ[name] for name in os.environ if not name.startswith("PYTHON")}
     done = subprocess.run(
         command, cwd=cwd, env=clean | env, capture_output=True, text=True, timeout=300, check=False
@@ -26,19 +24,19 @@ def run(*command: str, cwd: Path, **env: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     out = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT), cwd=out)
     return out
 
 
 @pytest.fixture(scope="module")
-def wheel(built: Path) -> Path:
+def wheel(built):
     (found,) = built.glob("*.whl")
     return found
 
 
-def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert {"reconpriv/py.typed", "reconpriv/data/adult.parquet", "reconpriv/data/README.md",
             "reconpriv/data/census_workers.parquet", "reconpriv/reports/style.css",
@@ -51,7 +49,7 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path)
     assert {name for name in names if not name.split("/")[0].endswith(".dist-info")} == inside
 
 
-def test_the_sdist_holds_what_is_needed_to_test_and_to_build(built: Path) -> None:
+def test_the_sdist_holds_what_is_needed_to_test_and_to_build(built):
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.split("/", 1)[1] for name in opened.getnames() if "/" in name}
@@ -61,7 +59,7 @@ def test_the_sdist_holds_what_is_needed_to_test_and_to_build(built: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def command(wheel, tmp_path_factory):
     """The wheel in an environment of its own; only its dependencies are borrowed from ours."""
     place = tmp_path_factory.mktemp("elsewhere") / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", str(place), cwd=wheel.parent)
@@ -77,7 +75,7 @@ def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "bin" / "reconpriv"
 
 
-def test_the_wheel_works_without_a_checkout(command: Path, tmp_path: Path) -> None:
+def test_the_wheel_works_without_a_checkout(command, tmp_path):
     assert run(str(command), "--version", cwd=tmp_path) == f"reconpriv {reconpriv.__version__}\n"
     where = run(
         str(command.with_name("python")), "-c", "import reconpriv; print(reconpriv.__file__)",
@@ -89,7 +87,7 @@ def test_the_wheel_works_without_a_checkout(command: Path, tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_oldest_versions_are_those_of_pyproject() -> None:
+def test_the_oldest_versions_are_those_of_pyproject():
     lines = run(sys.executable, str(ROOT / "tools" / "oldest_versions.py"), cwd=ROOT).split()
     assert "numpy==2.0.*" in lines
     assert len(lines) == len({line.split("==")[0] for line in lines})

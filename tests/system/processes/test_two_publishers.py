@@ -1,11 +1,7 @@
 """Two publications to one OUT, as two real processes: neither loses the other's release."""
 
-from __future__ import annotations
-
 import json
 import signal
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +11,7 @@ TABLE = ("example:census_workers", "-s", "Education", "--public", "Gender,Race",
 
 
 @pytest.mark.parametrize(("earlier", "overwrite"), [(False, False), (False, True), (True, True)])
-def test_the_one_that_ends_last(
-    tmp_path: Path, scratch: Path, process: Callable, earlier: bool, overwrite: bool
-) -> None:
+def test_the_one_that_ends_last(tmp_path, scratch, process, earlier, overwrite):
     """The slow one has begun to write when the quick one publishes with another p."""
     desk = tmp_path / "desk"
     desk.mkdir()

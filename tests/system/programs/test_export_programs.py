@@ -1,7 +1,5 @@
 """The scripts beside an export, run by R and by PSPP, which reads SPSS syntax."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -11,7 +9,7 @@ from export_fixtures import KINDS, published
 from programs import run_program
 
 
-def answers(release: rp.Release) -> list[float]:
+def answers(release):
     """What a script should find, asked of the release."""
     value = "Grippe à l'ancienne"
     asked = release.count(ill=value, estimator="records")

@@ -1,12 +1,9 @@
 """The page for R users: its code runs and prints what it shows, with arrow and without."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +18,7 @@ AS_CSV = "import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.stdout
 
 
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def command(tmp_path, monkeypatch):
     """On the path, `reconpriv` is the one under test, and `as-csv` prints a Parquet file."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -37,7 +34,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
-def printed_by(script: str, folder: Path) -> str:
+def printed_by(script, folder):
     file = folder / "page.R"
     file.write_text(script, encoding="utf-8")
     done = run_program("Rscript", file)
@@ -45,12 +42,12 @@ def printed_by(script: str, folder: Path) -> str:
     return "\n".join(line for line in done.stdout.splitlines() if shown(line))
 
 
-def shown(line: str) -> bool:
+def shown(line):
     """Whether R printed a line; the rest is what the commands say."""
     return line.startswith(("6000 records in", "columns:"))
 
 
-def has_arrow() -> bool:
+def has_arrow():
     if shutil.which("Rscript") is None:
         return False
     asked = ["Rscript", "-e", 'quit(status = !requireNamespace("arrow", quietly = TRUE))']

@@ -8,13 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconpriv.attacks.attacked_table import AttackedTable
-from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
-from reconpriv.attacks.micro import attack_micro
-from reconpriv.attacks.repeat import attack_repeat
-from reconpriv.reading import read
-from reconpriv.research import attack_pictures as pictures
-from reconpriv.research.attack_lab import (
+from lab import attack_pictures as pictures
+from lab.attacks import (
     POLICY,
     _both,
     copies_study,
@@ -25,6 +20,10 @@ from reconpriv.research.attack_lab import (
     persons_study,
     write_csv,
 )
+from reconpriv.attacks.attacked_table import AttackedTable
+from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
+from reconpriv.attacks.micro import attack_micro
+from reconpriv.attacks.repeat import attack_repeat
 from repository import ROOT
 
 DOCS = ROOT / "docs"
@@ -76,10 +75,14 @@ def test_every_attack_has_its_picture_and_the_document_shows_it():
     assert all((DOCS / "attacks" / f"{name}.png").stat().st_size > 10_000 for name in shown)
 
 
+def committed(name):
+    with (DOCS / "attacks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
 def test_the_committed_figures_meet_the_bars_that_can_be_met():
     """Of every table: f within 6 %, three times better than the MLE; |g1| exact on EDU."""
-    with (DOCS / "attacks" / "granularity.csv").open(encoding="utf-8", newline="") as stream:
-        rows = [row for row in csv.DictReader(stream) if int(row["records from"]) >= 200]
+    rows = [row for row in committed("granularity") if int(row["records from"]) >= 200]
     paper = [row for row in rows if row["sample size"] == "paper"]
     assert len(paper) >= 10
     assert all(float(row["median error"]) <= 0.06 and float(row["gain"]) >= 3 for row in paper)
@@ -94,17 +97,11 @@ def test_the_committed_figures_meet_the_bars_that_can_be_met():
 
 def test_the_committed_attacks_with_margins_are_as_predicted():
     """Within three standard errors, and no group has more effective trials than its limit."""
-    with (DOCS / "attacks" / "margins.csv").open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = committed("margins")
     assert len(rows) == 18
     assert all(abs(float(row["z"])) <= 3 for row in rows)
     counted = [row for row in rows if row["sample size"] != "none"]
     assert all(row["over limit"] == row["truly over"] == "0" for row in counted)
-
-
-def committed(name):
-    with (DOCS / "attacks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def test_the_committed_pooling_beats_the_local_estimate():
@@ -145,11 +142,8 @@ def test_the_committed_votes_are_as_predicted_and_made_again_by_the_lab(tmp_path
             assert abs(float(row["vote"]) - predicted) < 4 * (0.25 / 40_000) ** 0.5
 
 
-def test_margins_are_studied_with_and_without(tmp_path):
-    with read(
-        "example:adult", sensitive="occupation", public=["age", "sex", "race"], missing="value"
-    ) as table:
-        target = AttackedTable.of(table, replace(POLICY, margins=1.0))
+def test_margins_are_studied_with_and_without(adult, tmp_path):
+    target = AttackedTable.of(adult, replace(POLICY, margins=1.0))
     attacked, alone = margins_study({"Adult": target}, keys=2)
     assert [row["margins"] for row in attacked] == ["no", "yes"] * 3
     assert all(row["records alone"] == row["under ε"] for row in attacked[::2])

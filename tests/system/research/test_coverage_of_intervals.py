@@ -8,10 +8,10 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import numbered_key, published_cube
-from reconpriv.core.cube import Cube, collect
-from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.workload import make_workload
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.workload import make_workload
+from reconpriv.cells.cube import Cube, collect
+from reconpriv.estimate.counts import Design, Settings
 
 P, EPSILON, DELTA = 0.5, 0.5, 0.3
 QUERIES = 300

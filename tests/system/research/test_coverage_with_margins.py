@@ -13,9 +13,10 @@ import pytest
 
 import reconpriv as rp
 from margin_fixtures import InMemory, answering, cube_of, margin_key, publish_in_memory, schema_of
-from reconpriv.core.cube import Cube
-from reconpriv.queries.answer import Answerer, Selected, Settings
-from reconpriv.queries.estimate import Design
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.selections import Selected
+from reconpriv.cells.cube import Cube
+from reconpriv.estimate.counts import Design, Settings
 
 P, M, RECORDS = 0.5, 6, 24_000
 KEYS = {"none": 60, "octave": 60, "public": 60, "paper": 30}

@@ -135,7 +135,7 @@ def test_a_submitted_command_audits_as_duckdb_does(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--engine", "flink"), "There is no engine 'flink'. Choose one of: duckdb, spark."),
+        (("--engine", "flink"), "There is no engine called 'flink'. Choose one of: duckdb, spark."),
         (("--engine", "duckdb", "--master", "local"), "A master needs the Spark engine."),
         (("--engine", "spark", "--memory", "lots"), "'lots' is not a"),
         (("--engine", "spark", "--memory", "1GB; rm"), "'1GB; rm' is not a"),

@@ -78,6 +78,24 @@ def test_every_type_of_public_column_gives_the_same_bytes(
 
 
 @pytest.mark.parametrize(
+    ("protect", "file_format"),
+    [
+        ({"flag": "*", "day": "*", "within": "*", "single": "*"}, "parquet"),
+        ({"day": "merge", "at": "merge", "price": "merge", "zoned": "merge", "flag": "*"}, "csv"),
+        ({ODD_NAME: {"": "none", "*": "some"}, "price": [-12345679, 0, 3], "beyond": "*"}, "cells"),
+    ],
+)
+def test_protection_groups_of_every_type_give_the_same_bytes(
+    spark: Any, everything: Path, tmp_path: Path, key: rp.Key, protect: Any, file_format: str
+) -> None:
+    choice = Choice(key, rp.Policy(0.5, 0.5, 0.3, protect=protect), file_format)
+    by_duckdb, by_spark = published_by_both(spark, everything, tmp_path, choice, sensitive="s")
+    assert by_spark == by_duckdb
+    groups = next((tmp_path / "spark").glob("groups.*"))
+    assert rp.open(tmp_path / "spark").description.protect and groups.exists()
+
+
+@pytest.mark.parametrize(
     ("sample_size", "file_format"),
     [
         ("none", "csv"),
@@ -245,7 +263,6 @@ def test_a_random_table_gives_the_same_bytes(
         sample_size=str(rng.choice(["none", "paper", "octave", "public"])),
         exposed_above=(0.0, 0.2, 0.4, 0.0)[seed],
         harmless=((), SENSITIVE[:1], (), SENSITIVE[1:3])[seed],
-        news_only=seed > 1,
         bound=("chernoff", "chernoff", "exact", "exact")[seed],
     )  # fmt: skip
     choice = Choice(key, policy, str(rng.choice(["parquet", "csv", "cells"])))

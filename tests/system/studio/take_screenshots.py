@@ -3,62 +3,59 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
-from PIL import Image
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
-from studio_walk import (
-    choose_roles,
-    enter,
-    launch,
-    on_step,
-    publish,
-    studio,
-    to_ask,
-    to_download,
-    to_policy,
-    to_publish,
-)
+from reconpriv.studio.server.serve import own_folder
+from reconpriv.studio.work.workspace import Workspace
+from studio_walk import choose_roles, connected, current_verdict, go_on, publish, served
+
+CHROMIUM = "/usr/bin/chromium"
 
 
-def walk(page: Page, folder: Path, name: str) -> None:
-    """Take a picture at every step."""
+def shoot(page, folder, name):
+    page.evaluate("window.scrollTo(0, 0)")
+    page.wait_for_timeout(500)
+    file = folder / f"studio-{name}.png"
+    page.screenshot(path=file, full_page=True)
+    try:
+        from PIL import Image
+    except ModuleNotFoundError:
+        warnings.warn("Without pillow the files are three times as large.", stacklevel=2)
+        return
+    # A screen has few colours: a palette makes the file a third of its size.
+    Image.open(file).convert("RGB").quantize(128).save(file, optimize=True)
 
-    def shoot(step: str) -> None:
-        page.wait_for_timeout(500)
-        file = folder / f"studio-{step}-{name}.png"
-        page.screenshot(path=file, full_page=True)
-        # A screen has few colours: a palette makes the file a third of its size.
-        Image.open(file).convert("RGB").quantize(128).save(file, optimize=True)
 
+def walk(page):
+    """Fill every step, and give its name once it can be shown."""
     page.click("#example_adult")
     page.wait_for_selector("#opened .card")
-    shoot("1-table")
-    page.click("#next_1")
-    on_step(page, 2)
-    choose_roles(page)
+    yield "1-table"
+    go_on(page, 1)
+    choose_roles(page, "occupation", ("age", "race", "sex"))
     page.get_by_label("Bins of age").fill("5")
     page.select_option("#missing", "value")
-    shoot("2-roles")
-    to_policy(page)
-    # The dials stick to the top of a long page; a screenshot of all of it starts there.
-    for part in ("#details svg", "#columns_part table", "#advice .notice"):
+    yield "2-roles"
+    go_on(page, 2)
+    current_verdict(page)
+    for part in ("#details table", "#columns_part table", "#advice .notice", "#picture svg"):
         page.wait_for_selector(part, timeout=60_000)
-    page.evaluate("window.scrollTo(0, 0)")
-    shoot("3-policy")
-    to_publish(page)
+    yield "3-policy"
+    go_on(page, 3)
     publish(page)
-    shoot("4-publish")
-    to_download(page)
+    yield "4-publish"
+    go_on(page, 4)
     page.wait_for_selector("#get_internal_report", timeout=60_000)
-    shoot("5-download")
-    to_ask(page)
+    yield "5-download"
+    go_on(page, 5)
     ask(page)
-    shoot("6-ask")
+    yield "6-ask"
 
 
-def ask(page: Page) -> None:
+def ask(page):
     """A count, a share by race, and a comparison."""
     cards = page.locator("#answers .card")
     page.fill("#where", "age >= 30 AND sex = 'Female'")
@@ -77,22 +74,26 @@ def ask(page: Page) -> None:
     expect(cards).to_have_count(3)
 
 
-def main(folder: Path) -> None:
-    """Light and dark, wide and narrow."""
+def main(folder, widths=(1280, 390), schemes=("light", "dark")):
+    """Each step as it is filled, light and dark, wide and narrow."""
     folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        for width in (1280, 390):
-            for scheme in ("light", "dark"):
-                with studio() as running:
-                    page = browser.new_page(
-                        viewport={"width": width, "height": 900}, color_scheme=scheme
-                    )
-                    page.on("console", lambda m: print("console:", m.type, m.text))
-                    page.on("pageerror", lambda e: print("error:", e))
-                    enter(page, running)
-                    walk(page, folder, f"{scheme}-{width}")
-                    page.close()
+    with sync_playwright() as playwright, own_folder() as home:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        workspace = Workspace(home)
+        with served(workspace) as address:
+            page = browser.new_page(viewport={"width": widths[0], "height": 900})
+            page.on("pageerror", lambda e: print("error:", e))
+            page.goto(address)
+            connected(page)
+            for step in walk(page):
+                for width in widths:
+                    page.set_viewport_size({"width": width, "height": 900})
+                    for scheme in schemes:
+                        page.emulate_media(color_scheme=scheme)
+                        shoot(page, folder, f"{step}-{scheme}-{width}")
+                page.set_viewport_size({"width": widths[0], "height": 900})
+            page.close()
+        workspace.close()
         browser.close()
 
 

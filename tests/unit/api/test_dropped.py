@@ -1,10 +1,5 @@
 """Records without a sensitive value that are left out are counted, for the publisher alone."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.csv
 import pytest
@@ -21,13 +16,13 @@ TABLE = pa.table({"a": [i % 4 for i in range(LEFT_OUT + KEPT)], "x": VALUES})
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     made = tmp_path / "t.csv"
     pyarrow.csv.write_csv(TABLE, made)
     return made
 
 
-def test_a_table_and_its_audit_know_how_many_were_left_out() -> None:
+def test_a_table_and_its_audit_know_how_many_were_left_out():
     with rp.read(TABLE, sensitive="x", public="all", missing="drop") as table:
         assert (table.dropped, table.schema.records) == (LEFT_OUT, KEPT)
         for policy in (POLICY, rp.Policy(0.5, 0.5, 0.3, protect={"a": 2})):
@@ -39,7 +34,7 @@ def test_a_table_and_its_audit_know_how_many_were_left_out() -> None:
         assert table.dropped == table.audit(POLICY).dropped == 0
 
 
-def test_the_command_line_says_so(cli: Callable, file: Path, tmp_path: Path) -> None:
+def test_the_command_line_says_so(cli, file, tmp_path):
     said = cli("audit", file, "-s", "x", "--public", "a", "--missing", "drop", "--no-columns")
     assert WORDS.replace(" records", "") in said.out
     done = cli(
@@ -50,7 +45,7 @@ def test_the_command_line_says_so(cli: Callable, file: Path, tmp_path: Path) -> 
     assert f"note: {WORDS}." in done.err
 
 
-def test_the_count_stays_with_the_publisher(tmp_path: Path, files_of: Callable) -> None:
+def test_the_count_stays_with_the_publisher(tmp_path, files_of):
     """Release and report are those of a table that never had the records."""
     found = []
     for name, rows in (("all", TABLE), ("kept", TABLE.slice(LEFT_OUT))):
@@ -65,8 +60,7 @@ def test_the_count_stays_with_the_publisher(tmp_path: Path, files_of: Callable) 
 
 
 @pytest.mark.parametrize(
-    ("dropped", "words"),
-    [(0, "7"), (1, "7 of 8; 1 without a sensitive value is left out")],
+    ("dropped", "words"), [(0, "7"), (1, "7 of 8; 1 without a sensitive value is left out")]
 )
-def test_none_and_one(dropped: int, words: str) -> None:
+def test_none_and_one(dropped, words):
     assert kept_words(7, dropped) == words

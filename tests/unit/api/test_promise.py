@@ -11,16 +11,16 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import numbered_key, people
-from reconpriv.policy import Policy
-from reconpriv.promise import ONE_ROW, REFUSED, not_promised, promise, sentences
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.promise import ONE_ROW, REFUSED, not_promised, promise, sentences
 from reconpriv.reports.analyst import analyst_html
 from reconpriv.reports.internal import find, internal_html
-from reconpriv.studio.desk import Desk
-from reconpriv.studio.plan import Roles
-from reconpriv.studio.planned import plan_view
-from reconpriv.studio.step_policy import count_cells
-from reconpriv.studio.verdict import verdict_card
-from reconpriv.theory.bounds import BOUNDS
+from reconpriv.studio.pieces.verdict import verdict_card
+from reconpriv.studio.steps.publish import plan_view
+from reconpriv.studio.work.live import Candidate
+from reconpriv.studio.work.plan import DeclaredRoles
+from reconpriv.studio.work.workspace import Workspace
+from reconpriv.theory.tails.bounds import BOUNDS
 
 EXACT = Policy(0.5, 0.5, 0.05, bound="exact")
 LOOSE = Policy(0.5, 0.5, 0.3)
@@ -35,7 +35,7 @@ KINDS = {
     "bound": LOOSE,
     "bound, margins": replace(LOOSE, margins=1.0),
     "paper, margins": replace(LOOSE, sample_size="paper", margins=1.0),
-    "harmless, news": replace(LOOSE, exposed_above=0.125, harmless=("nurse",), news_only=True),
+    "harmless": replace(LOOSE, exposed_above=0.125, harmless=("nurse",)),
     "protected": replace(LOOSE, protect={"age": 10, "Sex": "*"}),
     "none": replace(LOOSE, sample_size="none", margins=1.0),
 }
@@ -76,7 +76,7 @@ def test_anybody_can_read_them(kind):
 def test_a_probability_is_promised_by_exact_tails_alone(name):
     plain = LOOSE.as_dict() | {"bound": name}
     said, left_open = promise(plain), not_promised(plain)
-    exact = BOUNDS[name].lattice
+    exact = BOUNDS[name].exact
     assert (f"{PROBABLE} 30 %" in said) == exact
     assert ("with a probability of at most 40 %" in said) == exact
     assert ("above 100 %, which anybody can see" in left_open) == exact
@@ -144,7 +144,7 @@ def test_protection_groups_are_who_agrees_after_coarsening():
     ],
 )
 def test_a_promise_says_which_values_it_is_about(options, words):
-    assert words in promise(replace(LOOSE, **options).as_dict())
+    assert words in promise(LOOSE.as_dict() | options)
 
 
 def test_rows_are_people_where_that_was_checked():
@@ -195,12 +195,12 @@ def shown(request, tmp_path_factory):
         audit = table.audit(policy, columns=False)
         release = table.publish(policy, folder / "r", key=numbered_key(1))
         internal = internal_html(find(table, policy))
-    opened, desk = rp.open(folder / "r"), Desk(folder)
-    settled = desk.settle(
-        desk.look(str(folder / "people.parquet")),
-        Roles("job", ("age", "Sex", "region"), missing="value"),
+    opened, workspace = rp.open(folder / "r"), Workspace(folder)
+    loaded = workspace.load(
+        workspace.look(str(folder / "people.parquet")),
+        DeclaredRoles("job", ("age", "Sex", "region"), missing="value"),
     )
-    found = count_cells(desk, settled).tuner.setting(policy)
+    found = loaded.tuner.setting(policy)
     yield (
         sentences(policy.as_dict()),
         {
@@ -211,14 +211,14 @@ def shown(request, tmp_path_factory):
             "internal report": internal,
             "analysts' report": analyst_html(opened),
             "verdict of the studio": str(verdict_card(audit, policy, found)),
-            "plan of the studio": str(plan_view(settled, policy, audit)),
+            "plan of the studio": str(plan_view(Candidate(loaded, policy), audit)),
         },
         folder / "r",
     )
-    desk.close()
+    workspace.close()
 
 
-def plain(text: str) -> str:
+def plain(text):
     """Text without tags, and with single spaces."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 

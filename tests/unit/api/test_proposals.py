@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.cli.output import say_roles
-from reconpriv.cli.typed import TYPED
+from reconpriv.cli.process.output import say_roles
+from reconpriv.cli.process.typed import TYPED
 from reconpriv.errors import RolesError
-from steward_tables import TABLES, Made
+from steward_tables import TABLES
 
 
-def proposed(made: Made, table: object) -> dict[str, str]:
+def proposed(made, table):
     found = rp.propose_roles(table, sensitive=made.sensitive)
     return {
         one.column: f"{one.role} {one.bins}".strip()
@@ -31,7 +29,7 @@ def proposed(made: Made, table: object) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("source", ["arrow", "csv", "parquet"])
-def test_every_column_gets_the_right_role(name: str, source: str, tmp_path: Path) -> None:
+def test_every_column_gets_the_right_role(name, source, tmp_path):
     made = TABLES[name]()
     table: object = made.table
     if source != "arrow":
@@ -50,9 +48,7 @@ def test_every_column_gets_the_right_role(name: str, source: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_without_roles_is_refused_with_the_proposal(
-    name: str, tmp_path: Path, cli: Callable
-) -> None:
+def test_a_table_without_roles_is_refused_with_the_proposal(name, tmp_path, cli):
     made = TABLES[name]()
     file, out = tmp_path / "t.parquet", tmp_path / "out"
     pq.write_table(made.table, file)
@@ -68,7 +64,7 @@ def test_a_table_without_roles_is_refused_with_the_proposal(
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_proposed_roles_can_be_published(name: str, tmp_path: Path) -> None:
+def test_the_proposed_roles_can_be_published(name, tmp_path):
     made = TABLES[name]()
     found = rp.propose_roles(made.table, sensitive=made.sensitive)
     people = found.named("person")
@@ -87,9 +83,7 @@ def test_the_proposed_roles_can_be_published(name: str, tmp_path: Path) -> None:
     assert set(release.column_names) == {*found.named("public"), made.sensitive}
 
 
-def test_the_command_shows_a_proposal_and_the_command_that_accepts_it(
-    tmp_path: Path, cli: Callable
-) -> None:
+def test_the_command_shows_a_proposal_and_the_command_that_accepts_it(tmp_path, cli):
     file = tmp_path / "t.parquet"
     pq.write_table(TABLES["visits"]().table, file)
     done = cli("columns", file, "-s", "diagnosis")
@@ -101,7 +95,7 @@ def test_the_command_shows_a_proposal_and_the_command_that_accepts_it(
     assert '"role": "drop"' in told.out and "--public" in told.out
 
 
-def test_all_others_are_public_only_if_that_is_said(tmp_path: Path) -> None:
+def test_all_others_are_public_only_if_that_is_said(tmp_path):
     table = pa.table({"a": ["x", "y"] * 20, "b": [1, 2] * 20, "s": ["u", "v"] * 20})
     with rp.read(table, sensitive="s", public="all") as every:
         assert [column.name for column in every.schema.public] == ["a", "b"]
@@ -125,13 +119,13 @@ def test_all_others_are_public_only_if_that_is_said(tmp_path: Path) -> None:
         {"public": ["b"], "drop": ["a"], "person": "a"},
     ],
 )
-def test_no_column_has_two_roles(roles: dict[str, object]) -> None:
+def test_no_column_has_two_roles(roles):
     table = pa.table({"a": ["x", "y"] * 20, "b": [1, 2] * 20, "s": ["u", "v"] * 20})
     with pytest.raises(rp.ReconprivError, match="two roles"):
         rp.read(table, sensitive="s", **roles)  # type: ignore[arg-type]
 
 
-def people(rows: int, people: int = 600) -> dict[str, object]:
+def people(rows, people=600):
     dice = np.random.default_rng(rows)
     return {
         "region": dice.choice(list("NESW"), people * rows),
@@ -141,13 +135,13 @@ def people(rows: int, people: int = 600) -> dict[str, object]:
 
 @pytest.mark.parametrize("rows", [2, 3, 5])
 @pytest.mark.parametrize("number", ["pid", "who"])
-def test_the_number_of_people_with_several_rows_is_the_persons(rows: int, number: str) -> None:
+def test_the_number_of_people_with_several_rows_is_the_persons(rows, number):
     named = [f"u{i}" if number == "who" else 5_000 + 7 * i for i in range(600)]
     table = pa.table({number: [one for one in named for _ in range(rows)], **people(rows)})
     assert rp.propose_roles(table, sensitive="s").named("person") == [number]
 
 
-def test_no_date_area_or_measure_is_taken_for_a_person() -> None:
+def test_no_date_area_or_measure_is_taken_for_a_person():
     dice = np.random.default_rng(3)
     days = [f"2024-{m:02}-{d:02}" for m in range(1, 13) for d in range(1, 29)]
     columns = {
@@ -161,7 +155,7 @@ def test_no_date_area_or_measure_is_taken_for_a_person() -> None:
     assert found.named("person") == ["pid"]
 
 
-def test_the_proposed_command_keeps_what_was_typed(tmp_path: Path, cli: Callable) -> None:
+def test_the_proposed_command_keeps_what_was_typed(tmp_path, cli):
     file, query = tmp_path / "t.parquet", "SELECT * FROM input WHERE region <> 'N'"
     pq.write_table(pa.table(people(1)), file)
     done = cli("columns", file, "-s", "s", "--sql", query)
@@ -169,7 +163,7 @@ def test_the_proposed_command_keeps_what_was_typed(tmp_path: Path, cli: Callable
     assert "reconpriv audit" not in cli("columns", file).out
 
 
-def test_a_password_is_hidden_whatever_it_holds(cli: Callable) -> None:
+def test_a_password_is_hidden_whatever_it_holds(cli):
     for word in ("s3'cret", 's3"cret', "s3 cret", "s3cret"):
         error = RolesError("x", rp.Proposals(0, None, ()))
         TYPED[:] = ["audit", f"postgresql://bob:{word}@h/db", "-s", "x"]
@@ -179,13 +173,13 @@ def test_a_password_is_hidden_whatever_it_holds(cli: Callable) -> None:
         assert "cret" not in shown.getvalue() and "-s x" in shown.getvalue()
 
 
-def test_a_column_called_all_is_asked_about() -> None:
+def test_a_column_called_all_is_asked_about():
     table = pa.table({"all": ["x", "y"] * 20, "b": [1, 2] * 20, "s": ["u", "v"] * 20})
     with pytest.raises(rp.ReconprivError, match="has a column 'all'"):
         rp.read(table, sensitive="s", public="all")
 
 
-def test_an_audit_says_what_is_left_out_and_asks_about_people() -> None:
+def test_an_audit_says_what_is_left_out_and_asks_about_people():
     table = pa.table({"pid": np.repeat(np.arange(600), 2), **people(2)})
     with rp.read(table, sensitive="s", public=["region"]) as opened:
         report = opened.audit(rp.Policy(0.5, 0.5, 0.3))

@@ -1,9 +1,6 @@
 """A first look at a table, and the publisher's own counts."""
 
-from __future__ import annotations
-
 import threading
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +10,7 @@ import pytest
 import reconpriv as rp
 
 
-def test_a_summary_tells_kinds_values_and_what_is_missing() -> None:
+def test_a_summary_tells_kinds_values_and_what_is_missing():
     table = pa.table({"age": [30, 30, None], "pay": [1.5, 2.5, 0.5], "sex": ["f", "m", "f"]})
     summary = rp.describe(table)
     assert summary.records == 3
@@ -23,20 +20,20 @@ def test_a_summary_tells_kinds_values_and_what_is_missing() -> None:
     assert sex.common == ("f", "m")
 
 
-def test_a_summary_flags_identifiers_and_what_cannot_be_published() -> None:
+def test_a_summary_flags_identifiers_and_what_cannot_be_published():
     table = pa.table({"id": list(range(40)), "b": [0, 1] * 20, "nested": [[1]] * 40})
     number, b, nested = rp.describe(table).columns
     assert (number.identifier, b.identifier) == (True, False)
     assert (b.publishable, nested.publishable) == (True, False)
 
 
-def test_a_summary_is_of_the_query_where_one_is_given() -> None:
+def test_a_summary_is_of_the_query_where_one_is_given():
     table = pa.table({"age": [31, 35, 42]})
     summary = rp.describe(table, sql="SELECT age // 10 * 10 AS age FROM input")
     assert (summary.columns[0].low, summary.columns[0].high) == ("30", "40")
 
 
-def test_a_summary_of_many_columns_keeps_them_apart() -> None:
+def test_a_summary_of_many_columns_keeps_them_apart():
     table = pa.table({f"c{i}": [i, i, i + 1] for i in range(250)})
     summary = rp.describe(table)
     assert summary.records == 3
@@ -45,12 +42,12 @@ def test_a_summary_of_many_columns_keeps_them_apart() -> None:
     ]
 
 
-def test_an_empty_table_is_refused() -> None:
+def test_an_empty_table_is_refused():
     with pytest.raises(rp.ReconprivError, match="empty"):
         rp.describe(pa.table({"a": pa.array([], pa.int64())}))
 
 
-def test_true_counts_are_those_of_the_table() -> None:
+def test_true_counts_are_those_of_the_table():
     data = pa.table({"sex": ["f", "m", "f", "f"], "job": ["a", "b", "b", None]})
     with rp.read(data, sensitive="job", public="all", missing="value") as table:
         assert table.count() == 4
@@ -59,14 +56,14 @@ def test_true_counts_are_those_of_the_table() -> None:
         assert table.count(job=None) == 1
 
 
-def test_a_publication_can_be_stopped_from_another_thread(tmp_path: Path) -> None:
+def test_a_publication_can_be_stopped_from_another_thread(tmp_path):
     """An interrupt while the engine counts ends the work and leaves nothing."""
     file = tmp_path / "large.parquet"
     numbers = np.arange(3_000_000)
     pq.write_table(pa.table({"a": numbers, "b": numbers % 7}), file)
     done = threading.Event()
 
-    def interrupt() -> None:
+    def interrupt():
         while not done.wait(0.02):
             table.interrupt()
 
@@ -80,11 +77,11 @@ def test_a_publication_can_be_stopped_from_another_thread(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["large.parquet"]
 
 
-def test_a_progress_function_may_stop_a_publication(tmp_path: Path) -> None:
+def test_a_progress_function_may_stop_a_publication(tmp_path):
     class StoppedError(Exception):
         pass
 
-    def stop(stage: str, done: float) -> None:
+    def stop(stage, done):
         raise StoppedError
 
     with (

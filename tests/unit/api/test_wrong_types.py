@@ -14,9 +14,9 @@ import pytest
 
 import reconpriv as rp
 from reconpriv import attacks, learning
+from reconpriv.answers.crosstab import Crosstab
 from reconpriv.errors import RolesError
-from reconpriv.queries.crosstab import Crosstab
-from reconpriv.show.chart import Chart
+from reconpriv.show.charts.chart import Chart
 
 WRONG = [
     None, True, 5, -1, 2.5, float("nan"), "", "x", "x\0y", b"x", [], [None], ["x\0y"], {}, {"x": 5},
@@ -125,8 +125,6 @@ KINDS = {
     "PramMatrix": rp.PramMatrix,
     "Chart": Chart,
     "NaiveBayes": learning.ReconstructedNaiveBayes,
-    "LogisticRegression": learning.ReconstructedLogisticRegression,
-    "LinearRegression": learning.ReconstructedLinearRegression,
 }
 SKLEARN = {  # what scikit-learn calls, and judges by its own rules
     "fit", "predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba",

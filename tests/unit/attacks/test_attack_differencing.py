@@ -15,7 +15,7 @@ from reconpriv.attacks.differencing import (
     families,
     pairs_of_estimates,
 )
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 
 
 def target_of(census_tables, size: str) -> AttackedTable:

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
-from reconpriv.attacks import lattice, trial_likelihood
+from made_tables import made
+from reconpriv.attacks import count_likelihood, trial_likelihood
 from reconpriv.attacks.attacked_table import AttackedTable, dense
+from reconpriv.attacks.count_likelihood import count_log_likelihood
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, gain
-from reconpriv.attacks.lattice import lattice_fit
 from reconpriv.attacks.trial_likelihood import Knowledge, infer
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.sample_sizes import round_up_to_octave
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import round_up_to_octave
 from reconpriv.research.data import census_population
-from reconpriv.schema import Column, Kind, Schema
 
 POLICY = Policy(0.5, 0.5, 0.3, sample_size="paper")
 
@@ -106,7 +105,7 @@ def test_the_attack_must_fail_for_another_group(on):
 
 def test_the_attack_must_fail_where_the_policy_is_another():
     """Believing a wrong δ, the adversary inverts the wrong s(f)."""
-    target = one_group([300, 60, 60, 60, 60, 60], 600)
+    target = made(np.array([[300, 60, 60, 60, 60, 60]]), POLICY)
     counts = dense(target.publish(0, "paper"))
     right = infer(counts, Knowledge.of(POLICY, 6))
     wrong = infer(counts, Knowledge.of(Policy(0.5, 0.5, 0.6, sample_size="paper"), 6))
@@ -126,32 +125,18 @@ def test_a_shuffled_sensitive_column_leaves_no_more_than_the_whole_table_tells(c
     assert np.median(np.abs(found.frequency - target.overall.max())) < 0.1
 
 
-def one_group(counts: list[int], size: int) -> AttackedTable:
-    import pyarrow as pa
-
-    assert sum(counts) == size
-    m = len(counts)
-    schema = Schema((Column("a", Kind.STRING),), Column("s", Kind.STRING),
-                    tuple(f"v{i}" for i in range(m)), size)  # fmt: skip
-    batch = CellBatch(
-        (Encoded(np.zeros(1, np.int32), pa.array(["x"])),), np.zeros(1, np.int64),
-        np.arange(m), np.array(counts),
-    )  # fmt: skip
-    return AttackedTable(schema, POLICY, batch)
-
-
 @pytest.mark.parametrize("observed", [[7, 4, 3, 0], [4, 7, 3, 0], [3, 0, 7, 4], [0, 7, 4, 3]])
-def test_the_lattice_likelihood_equals_brute_force(observed):
+def test_the_likelihood_of_counts_equals_brute_force(observed):
     """Sum over all trial counts of Pólya's law times the ways to hand out the copies."""
     from math import comb, lgamma
 
-    from reconpriv.attacks.lattice import _VAGUE
+    from reconpriv.attacks.count_likelihood import _VAGUE
 
     counts, m = np.array(observed), 4
     total = int(counts.sum())
     for n in range(1, total + 1):
         q, extra = divmod(total, n)
-        fit, top = lattice_fit(counts[None, :], np.zeros(1, np.int64), np.array([n]))
+        fit, top = count_log_likelihood(counts[None, :], np.zeros(1, np.int64), np.array([n]))
         brute: dict[int, float] = {}
         for k in product(*(range(c + 1) for c in counts)):
             e = [y - q * i for y, i in zip(counts, k, strict=True)]
@@ -197,7 +182,7 @@ def test_a_group_is_judged_the_same_alone_and_among_others(census_tables, monkey
     counts, known = seventh_of_violating(census_tables("Education"))
     together = infer(counts, known)
     monkeypatch.setattr(trial_likelihood, "_TOGETHER", 1)
-    monkeypatch.setattr(lattice, "_BLOCK", 2)
+    monkeypatch.setattr(count_likelihood, "_BLOCK", 2)
     assert_same(infer(counts, known), together)
 
 
@@ -215,7 +200,7 @@ def test_counts_that_no_number_of_trials_fits_are_judged_by_the_prior():
     known = Knowledge.of(POLICY, 3)
     counts = np.array([[5_001, 2, 1]])
     trials = np.array([100])  # about 50 copies of each, so no count can be 1
-    assert np.isneginf(lattice_fit(counts, np.zeros(1, np.int64), trials)[0]).all()
+    assert np.isneginf(count_log_likelihood(counts, np.zeros(1, np.int64), trials)[0]).all()
     found = infer(counts, known, trials)
     assert found.trials[0] == 100
     assert found.low[0] == found.frequency[0] < found.high[0]

@@ -21,8 +21,7 @@ from reconpriv.attacks.statistics import difference_of_shares, true_positives
 from reconpriv.errors import InputError
 from reconpriv.learning import ReconstructedNaiveBayes
 from reconpriv.learning.classifiers import learned_shares
-from reconpriv.policy import Policy
-from reconpriv.queries.estimate import Design
+from reconpriv.policy.policy import Policy
 
 SAMPLED = Policy(0.5, 0.5, 0.3, sample_size="public")
 
@@ -77,9 +76,8 @@ def test_naive_bayes_is_the_one_of_the_package(small, tmp_path):
         target = AttackedTable.of(table, policy)
         release = table.publish(policy, tmp_path / "r", key=attack_key(0))
     cube = target.publish(0)
-    design = Design(0.5, target.schema.domain_size, policy.sample_size)
     shares = naive_bayes_shares(
-        Publication(target.policy, cube), target.raw, np.arange(cube.groups), design
+        Publication(target.policy, cube), target.raw, np.arange(cube.groups)
     )
     model = ReconstructedNaiveBayes.from_release(release)
     people = cube.group_table().select(model.feature_names_in_.tolist()).to_pandas()
@@ -241,8 +239,7 @@ def test_naive_bayes_learns_from_margins_as_an_analyst_does(small, tmp_path):
         effort = Effort(classifier="logistic")
         plain, both = attack("infer", table, policy), attack("infer", table, policy, effort)
     published = target.publication(0)
-    design = Design.of(policy, target.schema)
-    found = naive_bayes_shares(published, target.raw, np.arange(target.batch.groups), design)
+    found = naive_bayes_shares(published, target.raw, np.arange(target.batch.groups))
     features = target.raw.group_table().to_pandas()
     assert found == pytest.approx(release.naive_bayes().predict_proba(features), abs=1e-6)
     alone = release.naive_bayes(margins=False).predict_proba(features)

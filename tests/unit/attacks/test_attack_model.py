@@ -12,11 +12,12 @@ import pytest
 from made_tables import made, rounded
 from reconpriv.attacks.attacked_table import AttackedTable, dense
 from reconpriv.attacks.fitted_model import fitted_model
+from reconpriv.attacks.from_release import guess_groups
 from reconpriv.attacks.held_out import part_of_group, without_groups
-from reconpriv.attacks.model import attack_model, guess_from_release, model_errors
+from reconpriv.attacks.model import attack_model, guess, model_errors
 from reconpriv.attacks.statistics import paired_difference
 from reconpriv.errors import InputError
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 
 LEVELS = (6, 5, 4)
 POLICY = Policy(0.5, 0.5, 0.3, sample_size="public", margins=1.0)
@@ -136,7 +137,7 @@ def test_a_table_without_public_columns_is_refused() -> None:
 def test_guesses_from_a_release_are_those_of_the_model() -> None:
     target = alike(size=400)
     published = target.publication(0)
-    result = guess_from_release(published, show=10)
+    result = guess_groups("model", published, guess, 10)
     shares = fitted_model(published, target.raw)
     assert result.success is None and len(result.table) == 10
     for row in result.table:

@@ -15,7 +15,7 @@ from peoples_rows import peoples_rows
 from reconpriv.attacks import Effort, attack
 from reconpriv.attacks.persons import MANY_ROWS, PeoplesRows
 from reconpriv.errors import InputError
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 from reconpriv.theory.votes import vote_success
 
 POLICY = Policy(0.5, 0.5, 0.3)

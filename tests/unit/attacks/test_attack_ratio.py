@@ -7,7 +7,7 @@ import pytest
 
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.ratio import attack_ratio, group_tails, noisy_answers, smallest_told_count
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from reconpriv.attacks.attacked_table import AttackedTable, attack_key, dense
 from reconpriv.attacks.run import Effort, attack
-from reconpriv.attacks.updates import NOTHING, attack_updates, in_and_out, replaced
-from reconpriv.core.kernel import Kernel
+from reconpriv.attacks.updates import attack_updates, in_and_out, replaced, with_trials
 from reconpriv.errors import PolicyError
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
+from reconpriv.protect.kernel import Kernel
 
 POLICY = Policy(0.5, 0.5, 0.3)
 SIZES = ("none", "paper", "octave", "public")
@@ -18,7 +18,7 @@ SIZES = ("none", "paper", "octave", "public")
 
 @pytest.fixture(scope="module")
 def target(adult):
-    return AttackedTable.of_groups(adult, POLICY)
+    return AttackedTable.of(adult, POLICY).by_promise()
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,8 @@ def result(target):
 @pytest.mark.parametrize("size", SIZES)
 def test_the_trials_of_cells_are_those_that_are_published(target, size):
     kernel = Kernel(target.schema, replace(POLICY, sample_size=size), attack_key(0))
-    _, cells, drawn = kernel.trials(target.batch)
+    draw = kernel.draw(target.batch)
+    cells, drawn = draw.cells, draw.trials
     published = np.concatenate([piece.trials for piece in kernel(target.batch)])
     assert (np.add.reduceat(drawn, target.batch.starts) == published).all()
     assert np.unique(cells).size == cells.size
@@ -37,14 +38,15 @@ def test_the_trials_of_cells_are_those_that_are_published(target, size):
 
 def test_a_series_shows_the_union_of_all_trials(target):
     """Counted as sets of (cell, number), by hand; with fresh keys it would be the sum."""
-    shown, seen, total = set(), NOTHING, 0
+    shown, total = set(), 0
+    seen = np.zeros(target.batch.groups * target.schema.domain_size, np.int64)
     for state in replaced(target, 3):
         kernel = Kernel(target.schema, POLICY, attack_key(0))
-        _, _, drawn = kernel.trials(state.table.batch)
-        seen = seen.after(state.cells, drawn)
+        drawn = kernel.draw(state.table.batch).trials
+        seen = with_trials(seen, state, kernel)
         shown |= {(c, i) for c, n in zip(state.cells, drawn, strict=True) for i in range(n)}
         total += int(drawn.sum())
-    assert int(seen.trials.sum()) == len(shown)
+    assert int(seen.sum()) == len(shown)
     assert len(shown) < total / 3
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.special import erf, erfinv
+from scipy.stats import hypergeom
 
 import reconpriv as rp
 from reconpriv.attacks import Effort, attack, attack_release
@@ -22,6 +22,7 @@ from reconpriv.attacks.attacked_table import (
     largest_values,
 )
 from reconpriv.attacks.best_estimate import (
+    WHOLE,
     BestEstimates,
     best_estimates,
     combined_share,
@@ -29,35 +30,32 @@ from reconpriv.attacks.best_estimate import (
     normal_share,
     over_limit,
     published_counts,
+    trial_counts,
     truly_over_limit,
 )
 from reconpriv.attacks.differencing import ROUNDING, attack_differencing
 from reconpriv.attacks.granularity import attempt
-from reconpriv.attacks.margin_ratio import look_at
-from reconpriv.attacks.micro import attack_micro, share_with_copies
+from reconpriv.attacks.margin_ratio import noisy_ratios
+from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.repeat import attack_repeat
 from reconpriv.attacks.side_channels import release_channels
 from reconpriv.attacks.statistics import relative_error, score
-from reconpriv.core.cube import sum_selections
-from reconpriv.core.margin_noise import noisy_tables
-from reconpriv.core.margin_tables import index_rows, rows_of
-from reconpriv.core.sample_sizes import private_size
-from reconpriv.policy import Policy
-from reconpriv.queries.estimate import Design, mle_counts
-from reconpriv.queries.margins import Asked, prepare_margins
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.linear import selection_sums
+from reconpriv.estimate.measurements import prepare_margins
+from reconpriv.estimate.set_counts import SetCounts
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import private_size
+from reconpriv.protect.margins.noise import noisy_tables
+from reconpriv.protect.margins.tables import index_rows, rows_of
+from reconpriv.theory.counts import ObservedCount
 
 POLICY = Policy(0.5, 0.5, 0.3, unattainable="one-trial", margins=1.0)
 KEYS = 12
 
 
-def adult() -> Iterator[rp.Table]:
-    with rp.read(
-        "example:adult", sensitive="occupation", public=["age", "sex", "race"], missing="value"
-    ) as table:
-        yield table
-
-
-def towns() -> Iterator[rp.Table]:
+@pytest.fixture(scope="module")
+def towns():
     """60 towns by 4 jobs: margins of jobs tell little about a town, those of towns a quarter."""
     draw = np.random.default_rng(7)
     size = 60 * 4 * 150
@@ -69,18 +67,14 @@ def towns() -> Iterator[rp.Table]:
         yield table
 
 
-@pytest.fixture(scope="module", params=[adult, towns], ids=["adult", "towns"])
-def target(request: pytest.FixtureRequest) -> AttackedTable:
-    for table in request.param():
-        made = AttackedTable.of(table, POLICY)
-    return made
+@pytest.fixture(scope="module", params=["adult", "towns"])
+def target(request):
+    return AttackedTable.of(request.getfixturevalue(request.param), POLICY)
 
 
 @pytest.fixture(scope="module")
-def adult_target() -> AttackedTable:
-    for table in adult():
-        made = AttackedTable.of(table, POLICY)
-    return made
+def adult_target(adult):
+    return AttackedTable.of(adult, POLICY)
 
 
 def attacked(target: AttackedTable, number: int, size: str) -> BestEstimates:
@@ -159,7 +153,7 @@ def test_without_counting_margins_groups_exceed_it(adult_target, size):
     target, key = adult_target, attack_key(0)
     policy = replace(POLICY, sample_size=size)
     plan = target.margins(policy, key)
-    cube = target.publish_as(replace(policy, margins=None), key)
+    cube = target.publication_as(replace(policy, margins=None), key).cube
     tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, key)
     published = Publication(policy, cube, tables, plan.variance, plan.counted)
     groups = target.violating()
@@ -181,11 +175,8 @@ def test_it_is_what_the_analysts_estimate_with_the_true_variances_instead(adult_
     margins = prepare_margins(published.cube, published.tables, published.variance, design)
     place = np.full(target.batch.groups, -1)
     place[groups] = np.arange(groups.size)
-    number = np.arange(groups.size)
-    sums = sum_selections(published.cube, place, groups.size, None).at(number, top)
-    theirs = mle_counts(
-        margins.combine(published.cube, sums, Asked(number, top), lambda _: place), 1, design
-    )
+    sums = selection_sums(margins, published.cube, lambda _: place, groups.size, None)
+    theirs = SetCounts(sums, design).number[np.arange(groups.size), top]
     ours = best_estimates(target, published, groups, top)
     scale = np.sqrt(ours.variance)
     assert np.max(np.abs(theirs - ours.combined * ours.sizes) / scale) < 0.5
@@ -231,13 +222,25 @@ def test_the_margins_of_other_values_add_next_to_nothing(adult_target, size):
         assert trials[group] * alone / after < limits[i] or limits[i] < 1
 
 
+def share_with_copies(found: BestEstimates) -> list[float]:
+    """Pr[error of at most ε], by the cumulated chance of the extra copies."""
+    shares = []
+    for n, size, f in zip(found.trials.tolist(), found.sizes.tolist(), found.truth, strict=True):
+        (copies, extra), k = divmod(size, n), np.arange(n + 1)
+        whole = ObservedCount(np.array(float(size)), np.array(f), 0.5, found.domain_size, 0.5)
+        high = np.floor(whole.mean + size * whole.shift + WHOLE) - k * copies
+        low = np.ceil(whole.mean - size * whole.shift - WHOLE) - k * copies
+        inside = hypergeom.cdf(high, n, k, extra) - hypergeom.cdf(low - 1, n, k, extra)
+        shares.append(np.dot(trial_counts(n, n * f, 0.5, found.domain_size), inside))
+    return shares
+
+
 def test_in_trials_alone_the_prediction_is_the_exact_one(adult_target):
-    """Without margins `combined_share` equals `share_with_copies`, which sums another way."""
+    """Without margins `combined_share` equals a sum over the trials with extra copies."""
     plain = replace(adult_target, policy=replace(POLICY, margins=None))
-    exposed = plain.only(plain.violating())
     found = attacked(plain, 0, "octave")
     assert (found.combined == found.alone).all()
-    assert combined_share(found, 0.5) == pytest.approx(share_with_copies(exposed, "octave"))
+    assert combined_share(found, 0.5) == pytest.approx(share_with_copies(found))
     observed, chance = published_counts(7, 23, 5, 0.5, 14)
     assert chance.sum() == pytest.approx(1.0)
     assert chance @ observed == pytest.approx(23 * (5 / 23 * 0.5 + 0.5 / 14))
@@ -308,12 +311,11 @@ def test_lowered_trials_tell_no_more_than_before(adult_target):
     assert np.median(found.error) > 0.8 * np.median(found.mle_error)
 
 
-def test_a_release_with_margins_is_attacked_with_them(key, tmp_path):
-    for table in adult():
-        with_margins = table.publish(POLICY, tmp_path / "with", key=key).path
-        plain = replace(POLICY, sample_size="none", margins=None)
-        without = table.publish(plain, tmp_path / "without", key=key).path
-        noisy = table.publish(replace(plain, margins=1.0), tmp_path / "noisy", key=key).path
+def test_a_release_with_margins_is_attacked_with_them(adult, key, tmp_path):
+    with_margins = adult.publish(POLICY, tmp_path / "with", key=key).path
+    plain = replace(POLICY, sample_size="none", margins=None)
+    without = adult.publish(plain, tmp_path / "without", key=key).path
+    noisy = adult.publish(replace(plain, margins=1.0), tmp_path / "noisy", key=key).path
     assert attack_release("micro", with_margins).table
     assert attack_release("granularity", with_margins, show=3).table
     # The same records; the estimates move by what the margins tell.
@@ -324,11 +326,10 @@ def test_a_release_with_margins_is_attacked_with_them(key, tmp_path):
     assert 0 < max(moved) < 0.2
 
 
-def test_the_file_of_margins_reveals_no_more_than_its_rows(key, tmp_path):
+def test_the_file_of_margins_reveals_no_more_than_its_rows(adult, key, tmp_path):
     """And odd row groups are noticed, as in the records."""
-    for table in adult():
-        made = table.publish(POLICY, tmp_path / "release", key=key).path
-        assert attack("side-channels", table, POLICY).success.successes == 0
+    made = adult.publish(POLICY, tmp_path / "release", key=key).path
+    assert attack("side-channels", adult, POLICY).success.successes == 0
     channels = {one.name: one.leaks for one in release_channels(made)}
     assert channels["bytes of margins.parquet"] is False
     rows = pq.read_table(made / "margins.parquet")
@@ -337,12 +338,11 @@ def test_the_file_of_margins_reveals_no_more_than_its_rows(key, tmp_path):
     assert channels["bytes of margins.parquet"] and channels["row groups"]
 
 
-def test_margins_alone():
+def test_margins_alone(adult):
     """Rows that are little more than one group would tell its f; they are left out."""
-    for table in adult():
-        octave = attack("margins", table, POLICY, Effort(keys=3))
-        public = attack("margins", table, replace(POLICY, sample_size="public"))
-        assumed = attack("margins", table, replace(POLICY, margins=None))
+    octave = attack("margins", adult, POLICY, Effort(keys=3))
+    public = attack("margins", adult, replace(POLICY, sample_size="public"))
+    assumed = attack("margins", adult, replace(POLICY, margins=None))
     assert abs(octave.figures["z"]) < 3
     every = octave.figures["groups that every row would tell"]
     assert every.low > 0.9
@@ -360,10 +360,21 @@ def test_margins_alone():
 
 def test_the_cells_of_margins_are_within_epsilon_as_often_as_predicted(adult_target):
     """And less or more noise by 30 % would be noticed."""
-    seen = [one for i in range(40) for one in look_at(adult_target, i)]
+    seen = [one for i in range(40) for one in noisy_ratios(adult_target, i)]
     within = np.concatenate([one.error <= 0.5 for one in seen]).astype(float)
     predicted = np.concatenate([one.predicted for one in seen])
     assert abs(score(within, predicted)) < 3
     for factor in (0.7, 1.3):
         wrong = erf(erfinv(np.minimum(predicted, 1 - 1e-12)) / np.sqrt(factor))
         assert abs(score(within, wrong)) > 4
+
+
+def test_margins_of_which_every_row_is_left_out_are_attacked_without_a_warning():
+    """Of a table with one public column every row is a group: nothing is published."""
+    rng = np.random.default_rng(0)
+    values = rng.choice(list("xyz"), 1_500, p=[0.7, 0.2, 0.1])
+    data = pa.table({"a": np.repeat(np.arange(5), 300), "s": values})
+    with rp.read(data, sensitive="s", public=["a"]) as table:
+        found = attack("margins", table, replace(POLICY, margins=None))
+    assert found.success.trials == 0 and found.figures["predicted"] is None
+    assert "5 of 5 rows are left out" in found.verdict

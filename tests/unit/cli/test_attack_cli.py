@@ -1,8 +1,7 @@
 """`reconpriv attack`: text, JSON, releases, and clear errors."""
 
-from __future__ import annotations
-
 import json
+from shlex import split
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.attacks import ATTACKS, Effort, attack, attack_release
 from reconpriv.attacks.run import on_releases
-from reconpriv.policy import Policy
+from reconpriv.policy.policy import Policy
 
 
 @pytest.fixture(scope="module")
@@ -111,16 +110,7 @@ def test_the_exact_bound_can_be_attacked_where_it_can_be_published(cli, file):
         "attack",
         "micro",
         file,
-        "-s",
-        "Education",
-        "--public=all",
-        "-d",
-        "0.1",
-        "--bound",
-        "exact",
-        "--sample-size",
-        "paper",
-        "--json",
+        *split("-s Education --public=all -d 0.1 --bound exact --sample-size paper --json"),
     )
     assert done.code == 0, done.err
     sizes = [row["sample size"] for row in json.loads(done.out)["table"]]

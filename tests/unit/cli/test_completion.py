@@ -1,16 +1,13 @@
 """How bash splits a word with a colon, and what completion then offers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from reconpriv.cli.completion import mend_split_word, tables
+from reconpriv.cli.process.completion import mend_split_word, tables
 
 SCRIPT = """
 code="import sys; sys.argv[0] = 'reconpriv'; from reconpriv.cli import main; main()"
@@ -31,9 +28,7 @@ env COMP_WORDS="${words[*]}" COMP_CWORD=%d _RECONPRIV_COMPLETE=complete_bash "$P
         ("reconpriv audit exam", 2, ["example:adult", "example:census_workers"]),
     ],
 )
-def test_bash_is_offered_bundled_tables(
-    words: str, current: int, offered: list[str], tmp_path: Path
-) -> None:
+def test_bash_is_offered_bundled_tables(words, current, offered, tmp_path):
     done = subprocess.run(
         ["bash", "-c", SCRIPT % (words, current)],
         env={**os.environ, "PYTHON": sys.executable},
@@ -42,7 +37,7 @@ def test_bash_is_offered_bundled_tables(
     assert done.stdout.split() == offered, done.stderr
 
 
-def test_words_without_a_bundled_table_are_left_alone() -> None:
+def test_words_without_a_bundled_table_are_left_alone():
     environ = {
         "_RECONPRIV_COMPLETE": "complete_bash",
         "COMP_WORDS": "reconpriv\naudit\nfile\n:\nx",
@@ -56,9 +51,7 @@ def test_words_without_a_bundled_table_are_left_alone() -> None:
     assert other["COMP_WORDS"] == before["COMP_WORDS"]
 
 
-def test_files_stay_on_offer_beside_the_bundled_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_stay_on_offer_beside_the_bundled_tables(tmp_path, monkeypatch):
     (tmp_path / "export.csv").write_text("")
     (tmp_path / "people.csv").write_text("")
     monkeypatch.chdir(tmp_path)

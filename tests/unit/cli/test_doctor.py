@@ -1,12 +1,9 @@
 """The doctor says what is missing and how to add it, and believes only what it has seen."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re
 import stat
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -14,23 +11,23 @@ from typer.testing import CliRunner
 from reconpriv import doctor
 from reconpriv.attacks.run import ATTACKS
 from reconpriv.cli.app import app
-from reconpriv.show.doctor import doctor_view
+from reconpriv.show.results.doctor import doctor_document
 from reconpriv.show.text import as_text
 from shell import offers
 
 
-def check(name: str) -> doctor.Check:
+def check(name):
     return next(found for found in doctor.examine().checks if found.name == name)
 
 
-def program(folder: Path, name: str, says: str) -> Path:
+def program(folder, name, says):
     file = folder / name
     file.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{says}\nEND\n")
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     return file
 
 
-def test_everything_that_is_needed_is_here() -> None:
+def test_everything_that_is_needed_is_here():
     examination = doctor.examine()
     assert examination.healthy
     core = {found.name: found.found for found in examination.checks if found.part == "core"}
@@ -40,19 +37,17 @@ def test_everything_that_is_needed_is_here() -> None:
     }  # fmt: skip
 
 
-def test_every_extra_of_the_package_is_looked_for_and_said_to_be_for_something() -> None:
+def test_every_extra_of_the_package_is_looked_for_and_said_to_be_for_something():
     extras = set(importlib.metadata.metadata("reconpriv").get_all("Provides-Extra") or [])
     found = {one.name: one for one in doctor.examine().checks if one.part == "extra"}
     assert set(found) == extras
     assert all(one.use for one in found.values())
 
 
-def test_an_extra_that_is_missing_comes_with_the_command_that_adds_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_extra_that_is_missing_comes_with_the_command_that_adds_it(monkeypatch):
     real = importlib.metadata.version
 
-    def without_sqlglot(name: str) -> str:
+    def without_sqlglot(name):
         if name == "sqlglot":
             raise importlib.metadata.PackageNotFoundError(name)
         return real(name)
@@ -63,11 +58,11 @@ def test_an_extra_that_is_missing_comes_with_the_command_that_adds_it(
     assert missing.found == "sqlglot missing"
     assert re.search(r"-m pip install 'sqlglot>=[\d.]+'$", missing.add)
     assert doctor.examine().healthy  # it is an extra
-    text = as_text(doctor_view(doctor.examine()), width=300)
+    text = as_text(doctor_document(doctor.examine()), width=300)
     assert f"query: {missing.add}" in text
 
 
-def test_a_core_package_that_is_too_old_is_an_illness(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_core_package_that_is_too_old_is_an_illness(monkeypatch):
     real = importlib.metadata.version
     monkeypatch.setattr(
         importlib.metadata, "version", lambda name: "1.26.4" if name == "numpy" else real(name)
@@ -87,9 +82,7 @@ def test_a_core_package_that_is_too_old_is_an_illness(monkeypatch: pytest.Monkey
         ("nonsense", False, "of unknown version"),
     ],
 )
-def test_java_is_asked_for_its_version(
-    says: str, ok: bool, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_java_is_asked_for_its_version(says, ok, found, tmp_path, monkeypatch):
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin", "java", says)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -98,9 +91,7 @@ def test_java_is_asked_for_its_version(
     assert bool(java.add) is not ok
 
 
-def test_an_empty_machine_is_told_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_machine_is_told_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert check("Java").add == "install openjdk-17-jre-headless"
@@ -112,7 +103,7 @@ def test_an_empty_machine_is_told_what_to_install(
     assert check("Java").add == "brew install openjdk@17"
 
 
-def test_it_speaks_json() -> None:
+def test_it_speaks_json():
     done = CliRunner().invoke(app, ["doctor", "--json"])
     assert done.exit_code == 0
     said = json.loads(done.stdout)
@@ -137,11 +128,11 @@ def test_it_speaks_json() -> None:
         ("reconpriv audit nosuchfile", []),
     ],
 )
-def test_a_shell_is_offered_what_fits(words: str, offered: list[str]) -> None:
+def test_a_shell_is_offered_what_fits(words, offered):
     assert offers(words) == offered
 
 
-def test_the_help_of_the_whole_tells_exit_status_and_environment() -> None:
+def test_the_help_of_the_whole_tells_exit_status_and_environment():
     text = CliRunner().invoke(app, ["--help"]).stdout
     for part in ("Exit status", "Environment", "TMPDIR", "For the publisher", "For the analyst"):
         assert part in text

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from reconpriv.cli.signals import INTERRUPTED
+from reconpriv.cli.process.signals import INTERRUPTED
 
 # The process interrupts itself at the very moment at which a module is asked for.
 AT_IMPORT = """
@@ -24,7 +24,9 @@ AS_SCRIPT = "from reconpriv.__main__ import main\nmain()\n"
 
 
 @pytest.mark.parametrize("start", [AS_MODULE, AS_SCRIPT], ids=["module", "script"])
-@pytest.mark.parametrize("module", ["reconpriv.cli", "reconpriv.cli.signals", "reconpriv.cli.app"])
+@pytest.mark.parametrize(
+    "module", ["reconpriv.cli", "reconpriv.cli.process.signals", "reconpriv.cli.app"]
+)
 def test_an_interrupt_during_the_imports_ends_without_a_traceback(module, start):
     command = [sys.executable, "-c", AT_IMPORT + start, module]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)

@@ -1,7 +1,5 @@
 """Numbers that no computation survives are refused in one sentence."""
 
-from __future__ import annotations
-
 import pytest
 
 import reconpriv as rp

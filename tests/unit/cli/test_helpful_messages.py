@@ -1,7 +1,5 @@
 """Slips that a message can put right: what it says works when it is pasted."""
 
-from __future__ import annotations
-
 import gzip
 import shlex
 import shutil
@@ -22,11 +20,11 @@ TABLE = "city,sex,ill\n" + "".join(
 
 
 @pytest.fixture
-def desk(cli, tmp_path: Path, scratch: Path) -> Desk:
+def desk(cli, tmp_path, scratch):
     return Desk(tmp_path, scratch, cli)
 
 
-def pasted(message: str, folder: Path) -> Path:
+def pasted(message, folder):
     """Run the command that a message ends with; the file that it made."""
     assert "this command" in message
     subprocess.run(["sh", "-c", message.rpartition("command")[2].partition(": ")[2]],
@@ -83,7 +81,7 @@ def test_standard_input_in_another_encoding(desk, tmp_path):
     )
 
 
-def subprocess_error(words, given: bytes) -> str:
+def subprocess_error(words, given):
     program = [sys.executable, "-m", "reconpriv", *words]
     done = subprocess.run(program, input=given, capture_output=True, check=False)
     assert done.returncode == 2

@@ -1,12 +1,9 @@
 """Margins on the command line: the options, what is printed, and everything that is refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
-from collections.abc import Callable
-from pathlib import Path
+from shlex import split
 
 import duckdb
 import numpy as np
@@ -16,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.cli.margin_options import MarginOptions, split_tables
+from reconpriv.cli.options.policy import PolicyOptions, split_tables
 from reconpriv.errors import PolicyError, ReleaseError
 from reconpriv.messages.commands import margin_parts
-from reconpriv.show.estimates import estimate_table_view, estimates_view
+from reconpriv.show.results.answers import answer_document, table_document
 from reconpriv.show.text import as_text
 
 WHERE = "SELECT count(*) FROM release WHERE job = 'b'"
 
 
 @pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def people(tmp_path_factory):
     """20,000 people in small groups by three columns, one of them with an odd name."""
     rng = np.random.default_rng(13)
     n = 20_000
@@ -42,7 +39,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def release(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release(people, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "release"
     with rp.read(people, sensitive="job", public="all") as table:
         table.publish(rp.Policy(0.5, 0.5, 0.3, margins=1.0), out, key=rp.Key(bytes(range(32))))
@@ -64,14 +61,12 @@ def release(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("a+b+c", [("a", "b", "c")]),
     ],
 )
-def test_tables_are_separated_by_commas_and_their_columns_by_plus(
-    text: str, tables: list[tuple[str, ...]]
-) -> None:
+def test_tables_are_separated_by_commas_and_their_columns_by_plus(text, tables):
     assert split_tables(text) == tables
 
 
 @pytest.mark.parametrize("text", ["", "  ", ",", "age,", "age+", "+age", 'a"b', '"age"x', '"age'])
-def test_other_texts_are_refused(text: str) -> None:
+def test_other_texts_are_refused(text):
     with pytest.raises(PolicyError, match="--margin-tables"):
         split_tables(text)
 
@@ -85,7 +80,7 @@ def test_other_texts_are_refused(text: str) -> None:
         rp.Margins(2.0, tables=["age", ("age", 'a+b, "c"'), " x "]),
     ],
 )
-def test_the_options_of_a_command_stand_for_the_same_margins(margins: rp.Margins) -> None:
+def test_the_options_of_a_command_stand_for_the_same_margins(margins):
     names = {
         "--margins": "margins",
         "--margins-rho": "margins_rho",
@@ -94,14 +89,14 @@ def test_the_options_of_a_command_stand_for_the_same_margins(margins: rp.Margins
     }
     given = {names[option]: value for option, value in margin_parts(margins)}
     numbers = {n: [v] if n == "margin_tables" else float(v or "") for n, v in given.items()}
-    assert MarginOptions(**numbers).chosen() == margins
+    assert PolicyOptions(**numbers).chosen().margins == margins
     assert eval(repr(margins), {"Margins": rp.Margins}) == margins
 
 
-def test_without_options_margins_are_those_of_the_policy() -> None:
-    assert MarginOptions().chosen() is None
-    assert MarginOptions(margins=0).chosen() is False
-    named = MarginOptions(margin_tables=["age"]).chosen()
+def test_without_options_margins_are_those_of_the_policy():
+    assert PolicyOptions().chosen().margins == PolicyOptions(margins=1.0).chosen().margins
+    assert not PolicyOptions(margins=0).chosen().margins
+    named = PolicyOptions(margin_tables=["age"]).chosen().margins
     assert named == rp.Margins(1.0, tables=["age"])
     assert named.epsilon == rp.preset("recommended").margins.epsilon
 
@@ -127,9 +122,7 @@ OF_THE_TABLE = {
 
 @pytest.mark.parametrize("options", REFUSED)
 @pytest.mark.parametrize("command", ["audit", "publish", "attack"])
-def test_bad_margins_are_refused_in_one_sentence(
-    command: str, options: str, people: Path, tmp_path: Path, cli: Callable
-) -> None:
+def test_bad_margins_are_refused_in_one_sentence(command, options, people, tmp_path, cli):
     words = {
         "audit": ["audit", people],
         "publish": ["publish", people, tmp_path / "out", "--test-key"],
@@ -142,18 +135,14 @@ def test_bad_margins_are_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize("options", OF_THE_TABLE)
-def test_margins_by_columns_that_are_not_public_are_refused(
-    options: str, people: Path, tmp_path: Path, cli: Callable
-) -> None:
+def test_margins_by_columns_that_are_not_public_are_refused(options, people, tmp_path, cli):
     for words in (["audit", people], ["publish", people, tmp_path / "out", "--test-key"]):
         outcome = cli(*words, "-s", "job", "--public=all", *options.split())
         assert outcome.code == 2 and OF_THE_TABLE[options] in outcome.err and outcome.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_named_table_whose_rows_are_single_groups_is_refused_with_a_way_out(
-    tmp_path: Path, cli: Callable
-) -> None:
+def test_a_named_table_whose_rows_are_single_groups_is_refused_with_a_way_out(tmp_path, cli):
     rng = np.random.default_rng(1)
     file = tmp_path / "one.csv"
     rows = {"town": rng.integers(0, 4, 8_000), "ill": np.array(["y", "n"])[rng.choice(2, 8_000)]}
@@ -168,21 +157,12 @@ def test_a_named_table_whose_rows_are_single_groups_is_refused_with_a_way_out(
         "publish",
         file,
         tmp_path / "out",
-        "-s",
-        "ill",
-        "--public=all",
-        "--test-key",
-        "--margins",
-        1,
-        "--sample-size",
-        "none",
+        *split("-s ill --public=all --test-key --margins 1 --sample-size none"),
     )
     assert plain.code == 0
 
 
-def test_a_named_table_of_too_many_rows_is_refused_and_an_unnamed_one_left_out(
-    tmp_path: Path, cli: Callable
-) -> None:
+def test_a_named_table_of_too_many_rows_is_refused_and_an_unnamed_one_left_out(tmp_path, cli):
     n = 30_000
     rows = {
         "id": np.arange(n) // 3,
@@ -194,14 +174,7 @@ def test_a_named_table_of_too_many_rows_is_refused_and_an_unnamed_one_left_out(
         "publish",
         tmp_path / "t.parquet",
         tmp_path / "out",
-        "-s",
-        "ill",
-        "--public=all",
-        "--test-key",
-        "--max-unique",
-        1,
-        "--margins",
-        1,
+        *split("-s ill --public=all --test-key --max-unique 1 --margins 1"),
     ]
     named = cli(*words, "--margin-tables", "id")
     assert named.code == 2 and "by id has too many rows" in named.err and "GB" in named.err
@@ -213,18 +186,12 @@ def test_a_named_table_of_too_many_rows_is_refused_and_an_unnamed_one_left_out(
 # --- publisher --------------------------------------------------------------------------------
 
 
-def test_publish_says_what_the_margins_are(people: Path, tmp_path: Path, cli: Callable) -> None:
+def test_publish_says_what_the_margins_are(people, tmp_path, cli):
     words = (
         "publish",
         people,
         tmp_path / "r",
-        "-s",
-        "job",
-        "--public=all",
-        "--test-key",
-        "--margins",
-        1.0,
-        "--margin-tables",
+        *split("-s job --public=all --test-key --margins 1.0 --margin-tables"),
         'age,sex+"a+b, ""c"""',
     )
     outcome = cli(*words)
@@ -235,9 +202,7 @@ def test_publish_says_what_the_margins_are(people: Path, tmp_path: Path, cli: Ca
     assert [table["columns"] for table in found["tables"]] == [["age"], ["sex", 'a+b, "c"']]
 
 
-def test_rho_and_epsilon_are_two_words_for_the_same_noise(
-    people: Path, tmp_path: Path, cli: Callable
-) -> None:
+def test_rho_and_epsilon_are_two_words_for_the_same_noise(people, tmp_path, cli):
     rho = rp.Margins(1.0).rho
     for name, options in (("a", ["--margins", 1]), ("b", ["--margins-rho", rho])):
         out = cli(
@@ -248,22 +213,11 @@ def test_rho_and_epsilon_are_two_words_for_the_same_noise(
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_an_audit_says_what_margins_cost(people: Path, tmp_path: Path, cli: Callable) -> None:
+def test_an_audit_says_what_margins_cost(people, tmp_path, cli):
     words = (
         "audit",
         people,
-        "-s",
-        "job",
-        "--public=all",
-        "--no-columns",
-        "--worst",
-        1,
-        "--preset",
-        "paper",
-        "-e",
-        0.9,
-        "-d",
-        0.6,
+        *split("-s job --public=all --no-columns --worst 1 --preset paper -e 0.9 -d 0.6"),
     )
     groups = tmp_path / "groups.csv"
     outcome = cli(*words, "--margins", 4, "--groups", groups)
@@ -283,26 +237,17 @@ def test_an_audit_says_what_margins_cost(people: Path, tmp_path: Path, cli: Call
     assert "margins" not in json.loads(cli(*words, "--json").out)
 
 
-def test_an_audit_for_a_sample_size_that_does_not_count_margins_says_so(
-    people: Path, cli: Callable
-) -> None:
+def test_an_audit_for_a_sample_size_that_does_not_count_margins_says_so(people, cli):
     words = (
         "audit",
         people,
-        "-s",
-        "job",
-        "--public=all",
-        "--no-columns",
-        "--margins",
-        1,
-        "--sample-size",
-        "none",
+        *split("-s job --public=all --no-columns --margins 1 --sample-size none"),
     )
     assert "does not count what margins tell" in cli(*words).out
     assert "trials given up" not in cli(*words).out
 
 
-def test_a_release_has_its_margins_already(release: Path, cli: Callable) -> None:
+def test_a_release_has_its_margins_already(release, cli):
     outcome = cli("attack", "side-channels", release, "--margins", 1)
     assert outcome.code == 2 and "its policy already" in outcome.err
 
@@ -310,7 +255,7 @@ def test_a_release_has_its_margins_already(release: Path, cli: Callable) -> None
 # --- analyst ----------------------------------------------------------------------------------
 
 
-def test_an_answer_says_how_much_rests_on_margins(release: Path, cli: Callable) -> None:
+def test_an_answer_says_how_much_rests_on_margins(release, cli):
     with_margins = json.loads(cli("query", release, WHERE, "--json").out)
     alone = json.loads(cli("query", release, WHERE, "--estimator", "records", "--json").out)
     assert 0.5 < with_margins["from_margins"] < 1 and alone["from_margins"] == 0
@@ -323,30 +268,30 @@ def test_an_answer_says_how_much_rests_on_margins(release: Path, cli: Callable) 
     )
 
 
-def test_a_table_of_answers_has_the_share_and_fits_a_terminal(release: Path) -> None:
+def test_a_table_of_answers_has_the_share_and_fits_a_terminal(release):
     opened = rp.open(release)
     table = opened.sql("SELECT sex, job, count(*) FROM release GROUP BY ALL")
-    shown = as_text(estimate_table_view(table), 80).splitlines()
+    shown = as_text(table_document(table), 80).splitlines()
     assert "from margins" in shown[0] and max(map(len, shown)) <= 80
     assert table.to_arrow()["from_margins"].to_pylist() == [e.from_margins for _, e in table]
-    one = as_text(estimates_view([opened.count("age < 40 AND sex = 'F'", job="b")]), 80)
+    one = as_text(answer_document(opened.count("age < 40 AND sex = 'F'", job="b")), 80)
     assert max(map(len, one.splitlines())) <= 80
     assert "from margins" in opened.count(job="b")._repr_html_()
     assert "from margins" in table._repr_html_()
 
 
-def test_a_count_over_public_columns_has_nothing_from_margins(release: Path, cli: Callable) -> None:
+def test_a_count_over_public_columns_has_nothing_from_margins(release, cli):
     assert "margins" not in cli("query", release, "SELECT count(*) FROM release").out
 
 
-def test_a_batch_has_a_column_for_it(release: Path, tmp_path: Path, cli: Callable) -> None:
+def test_a_batch_has_a_column_for_it(release, tmp_path, cli):
     file = tmp_path / "batch.csv"
     file.write_text("job,sex\na,F\nb,\n")
     rows = list(csv.DictReader(io.StringIO(cli("query", release, "--batch", file).out)))
     assert all(0 < float(row["from_margins"]) < 1 for row in rows)
 
 
-def test_info_explains_margins(release: Path, cli: Callable) -> None:
+def test_info_explains_margins(release, cli):
     text = cli("info", release).out
     assert "Margins" in text and "95 of 100" in text and "ε = 1, δ = 1e-9" in text
     block = json.loads(cli("info", release, "--json").out)["margins"]
@@ -355,7 +300,7 @@ def test_info_explains_margins(release: Path, cli: Callable) -> None:
     assert "margins" in html and "±" in html
 
 
-def test_margins_are_exported_as_published(release: Path, tmp_path: Path, cli: Callable) -> None:
+def test_margins_are_exported_as_published(release, tmp_path, cli):
     out = tmp_path / "margins.csv"
     assert cli("export", release, out, "--margins").out.startswith("Margins written")
     table = rp.open(release).margins()
@@ -367,7 +312,7 @@ def test_margins_are_exported_as_published(release: Path, tmp_path: Path, cli: C
     assert both.code == 2 and "not both" in both.err
 
 
-def test_a_release_without_margins_says_so(people: Path, tmp_path: Path, cli: Callable) -> None:
+def test_a_release_without_margins_says_so(people, tmp_path, cli):
     with rp.read(people, sensitive="job", public="all") as table:
         made = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
     with pytest.raises(ReleaseError, match="no margins"):
@@ -377,25 +322,17 @@ def test_a_release_without_margins_says_so(people: Path, tmp_path: Path, cli: Ca
     assert "margins" not in json.loads(cli("info", tmp_path / "r", "--json").out)
 
 
-def test_margins_go_into_a_database_and_are_replaced_with_the_release(
-    people: Path, tmp_path: Path, cli: Callable
-) -> None:
+def test_margins_go_into_a_database_and_are_replaced_with_the_release(people, tmp_path, cli):
     file = tmp_path / "x.duckdb"
     words = (
         "publish",
         people,
-        "-s",
-        "job",
-        "--public=all",
-        "--test-key",
-        "--to-table",
-        "people",
-        "--to",
+        *split("-s job --public=all --test-key --to-table people --to"),
         file,
     )
     assert "people_margins" in cli(*words, "--margins", 1).out
 
-    def tables() -> set[str]:
+    def tables():
         with duckdb.connect(str(file)) as connection:
             return {name for (name,) in connection.sql("SHOW TABLES").fetchall()}
 
@@ -407,18 +344,11 @@ def test_margins_go_into_a_database_and_are_replaced_with_the_release(
     assert tables() == {"people", "people_groups", "people_manifest"}
 
 
-def test_a_workload_measures_a_release_with_and_without_margins(
-    people: Path, release: Path, cli: Callable
-) -> None:
+def test_a_workload_measures_a_release_with_and_without_margins(people, release, cli):
     words = (
         "workload",
         people,
-        "-s",
-        "job",
-        "--public=all",
-        "--queries",
-        200,
-        "--release",
+        *split("-s job --public=all --queries 200 --release"),
         release,
         "--json",
     )
@@ -431,7 +361,7 @@ def test_a_workload_measures_a_release_with_and_without_margins(
     assert unknown.code == 2 and "best" in unknown.err
 
 
-def test_every_figure_says_whether_it_used_margins(release: Path, cli: Callable) -> None:
+def test_every_figure_says_whether_it_used_margins(release, cli):
     """The same words on the terminal, in JSON and in Python; --no-margins takes them away."""
     opened = rp.open(release)
     for command, words in (

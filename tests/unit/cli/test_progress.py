@@ -19,14 +19,14 @@ import reconpriv as rp
 from peoples_rows import peoples_rows
 from reconpriv.attacks.run import Effort
 from reconpriv.attacks.run import attack as run_attack
-from reconpriv.cli import progress
-from reconpriv.cli.progress import QUIET_SECONDS, counting_steps, ticking
+from reconpriv.cli.process import progress
+from reconpriv.cli.process.progress import QUIET_SECONDS, counting_steps, ticking
 
 
 class Terminal(io.StringIO):
     """Takes what a terminal would be sent."""
 
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
@@ -37,18 +37,18 @@ class Clock:
     due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     daemon: bool = False
 
-    def __call__(self, seconds: float, function: Callable[[], None]) -> Clock:
+    def __call__(self, seconds, function):
         self.due.append((seconds, function))
         return self
 
-    def start(self) -> None:
+    def start(self):
         """Nothing happens by itself."""
 
-    def cancel(self) -> None:
+    def cancel(self):
         """Too late for what is due."""
         self.due.clear()
 
-    def second_is_over(self) -> None:
+    def second_is_over(self):
         for seconds, function in self.due:
             assert seconds == QUIET_SECONDS
             function()
@@ -61,7 +61,7 @@ def on_terminal(monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
 
-    def turn_on() -> Terminal:
+    def turn_on():
         screen = Terminal()
         monkeypatch.setattr(sys, "stderr", screen)
         return screen
@@ -179,17 +179,17 @@ def test_the_attack_on_people_says_what_it_is_doing():
     assert {"key 1 of 2", "key 2 of 2"} <= set(told)
 
 
-def _on_a_terminal(*arguments: str, quiet: float) -> tuple[str, str]:
+def _on_a_terminal(*arguments, quiet):
     """Standard output and standard error of a command whose errors go to a terminal."""
     code = (
-        "import sys; from reconpriv.cli import progress;"
+        "import sys; from reconpriv.cli.process import progress;"
         f" progress.QUIET_SECONDS = {quiet};"
         " sys.argv[0] = 'reconpriv'; from reconpriv.cli import main; main()"
     )
     master, slave = pty.openpty()
     seen: list[bytes] = []
 
-    def read() -> None:
+    def read():
         # The end of a terminal is an error on Linux and an empty read elsewhere.
         try:
             while part := os.read(master, 65536):

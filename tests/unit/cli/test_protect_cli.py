@@ -81,7 +81,6 @@ def test_a_batch_is_remarked_on_too(cli, released, tmp_path):
         (["--protect", "age=10", "--protect", "age=5"], "given twice"),
         (["--protect", "sex=10"], "bins of numbers"),
         (["--protect", "age=10", "--sample-size", "paper"], "exact totals"),
-        (["--protect", "age=10", "--margins", "1"], "Margins cannot"),
         (["--protect", "age=there.csv"], "no file of groups"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from typer.core import TyperOption
 
 import reconpriv as rp
 from reconpriv.cli.app import app
-from reconpriv.cli.table_options import TableOptions
+from reconpriv.cli.options.table import TableOptions
 
 
 class Found(NamedTuple):
@@ -25,11 +24,11 @@ class Found(NamedTuple):
     option: Any
 
     @property
-    def name(self) -> str:
+    def name(self):
         return max(self.option.opts, key=len)
 
 
-def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[Found]:
+def walk(command, path=()):
     yield from (Found(path, command, one) for one in command.params if isinstance(one, TyperOption))
     for name, inner in getattr(command, "commands", {}).items():
         yield from walk(inner, (*path, name))
@@ -43,10 +42,10 @@ COMMAS = [o for o in LISTS if ",…" in (o.option.metavar or "") and "=VALUE" no
 
 
 @pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def typed(capsys):
     """Run a command of the commands that were built once."""
 
-    def run(*words: object) -> tuple[int, str, str]:
+    def run(*words):
         capsys.readouterr()
         with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
             warnings.simplefilter("ignore", rp.ReconprivWarning)
@@ -57,19 +56,19 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, s
     return run
 
 
-def test_the_walk_finds_the_options() -> None:
+def test_the_walk_finds_the_options():
     assert len({one.path for one in EVERY}) > 15
     assert len(ONE_VALUE) > 100 and len(LISTS) > 40 and len(COMMAS) > 25
 
 
-def test_one_value_is_refused_when_it_is_given_twice(typed: Callable) -> None:
+def test_one_value_is_refused_when_it_is_given_twice(typed):
     for one in ONE_VALUE:
         words = [*one.path, one.option.opts[0], "1", f"{one.name}=2"]
         said = f"error: {one.name} is given twice: '1' and '2'. It takes one value.\n"
         assert typed(*words) == (2, "", said), words
 
 
-def test_a_switch_and_its_opposite_are_refused(typed: Callable) -> None:
+def test_a_switch_and_its_opposite_are_refused(typed):
     both = [one for one in EVERY if one.option.secondary_opts]
     assert len(both) >= 4
     for one in both:
@@ -78,20 +77,20 @@ def test_a_switch_and_its_opposite_are_refused(typed: Callable) -> None:
         assert typed(*one.path, no, yes, no) == (2, "", said)
 
 
-def test_a_switch_may_be_repeated(typed: Callable) -> None:
+def test_a_switch_may_be_repeated(typed):
     words = ("retention", "--rho1", ".1", "--rho2", ".5", "-m", "10", "--json")
     once = typed(*words)
     assert once[0] == 0 and typed(*words, "--json") == once
 
 
-def test_an_option_that_takes_a_list_keeps_all_of_it() -> None:
+def test_an_option_that_takes_a_list_keeps_all_of_it():
     for one in LISTS:
         words = [one.option.opts[0], "x", one.option.opts[-1], "y"]
         context = one.command.make_context(one.path[-1], words, resilient_parsing=True)
         assert list(context.params[one.option.name]) == ["x", "y"], (*one.path, one.name)
 
 
-def test_what_is_separated_by_commas_is_a_list_and_says_that_it_may_be_repeated() -> None:
+def test_what_is_separated_by_commas_is_a_list_and_says_that_it_may_be_repeated():
     for one in EVERY:
         if "," in (one.option.metavar or ""):
             assert one.option.multiple, (*one.path, one.name)
@@ -119,7 +118,7 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """Tables, one with two nearly unique columns, one with two that tell all; and a release."""
     folder = tmp_path_factory.mktemp("lists")
     ills = ("flu", "cold", "ulcer", "flu", "none")
@@ -135,7 +134,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def base_words(one: Found) -> list[str]:
+def base_words(one):
     """A command that works without the option, or needs nothing but it."""
     file = {"--keep-identifier": "ids.csv", "--keep-giveaway": "told.csv"}.get(one.name, "t.csv")
     roles = [file, "-s", "ill", *([] if one.name == "--public" else ["--public=all"])]
@@ -159,15 +158,13 @@ def base_words(one: Found) -> list[str]:
 
 
 @pytest.mark.parametrize("one", COMMAS, ids=lambda one: " ".join((*one.path, one.name)))
-def test_a_list_is_the_same_in_one_piece_and_in_several(
-    one: Found, place: Path, typed: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_is_the_same_in_one_piece_and_in_several(one, place, typed, monkeypatch):
     monkeypatch.chdir(place)
     first, second = ("sex", "town") if one.path == ("linear",) else PARTS[one.name]
     words = base_words(one)
     short, long = one.option.opts[0], one.option.opts[-1]
 
-    def seen(*list_words: str) -> tuple[int, str, str, str]:
+    def seen(*list_words):
         """What the command says, and the queries that workload writes."""
         code, out, err = typed(*words, *list_words)
         assert code in (0, 1, 2) and "Traceback" not in err
@@ -179,9 +176,7 @@ def test_a_list_is_the_same_in_one_piece_and_in_several(
     assert several != seen(long, second)
 
 
-def test_dropped_columns_are_not_published_however_they_are_named(
-    cli: Callable, place: Path
-) -> None:
+def test_dropped_columns_are_not_published_however_they_are_named(cli, place):
     for number, drop in enumerate((["--drop", "id", "--drop", "pid"], ["--drop=id,pid"])):
         out = place / f"dropped{number}"
         done = cli(
@@ -192,7 +187,7 @@ def test_dropped_columns_are_not_published_however_they_are_named(
         assert set(header) == {"sex", "age", "town", "ill"}
 
 
-def test_a_second_sensitive_column_leaves_nothing_behind(cli: Callable, place: Path) -> None:
+def test_a_second_sensitive_column_leaves_nothing_behind(cli, place):
     out = place / "two"
     done = cli(
         "publish", place / "t.csv", out, "-s", "ill", "--public=all", "-s", "town", "--test-key"
@@ -201,12 +196,12 @@ def test_a_second_sensitive_column_leaves_nothing_behind(cli: Callable, place: P
     assert done.err == "error: --sensitive is given twice: 'ill' and 'town'. It takes one value.\n"
 
 
-def test_three_times(cli: Callable) -> None:
+def test_three_times(cli):
     said = cli("audit", "t.csv", "-p.1", "-p", ".2", "--retention=.3").err
     assert "--retention is given 3 times: '.1', '.2' and '.3'." in said
 
 
-def test_secrets_are_not_quoted(cli: Callable) -> None:
+def test_secrets_are_not_quoted(cli):
     key, url = "ab" * 32, "postgresql://me:hush@host/db"
     done = cli("publish", "t.csv", "out", "--key", key, "--key", "/home/me/my.key")
     assert (done.code, key in done.err, "/home" in done.err) == (2, False, False)
@@ -218,19 +213,19 @@ def test_secrets_are_not_quoted(cli: Callable) -> None:
 @pytest.mark.parametrize(
     "option", ["--drop", "--public", "--harmless", "--keep-identifier", "--keep-giveaway"]
 )
-def test_a_list_that_is_empty_is_refused(cli: Callable, place: Path, option: str) -> None:
+def test_a_list_that_is_empty_is_refused(cli, place, option):
     roles = ("-s", "ill", *(() if option == "--public" else ("--public=all",)))
     done = cli("audit", place / "t.csv", *roles, option, "sex", option, "")
     assert done.code == 2 and f"{option} is empty" in done.err
 
 
-def test_a_score_that_is_given_twice_is_refused(cli: Callable, place: Path) -> None:
+def test_a_score_that_is_given_twice_is_refused(cli, place):
     asked = "SELECT avg(ill) FROM release"
     done = cli("query", place / "release", asked, "--score", "flu=1", "--score", "flu=2")
     assert done.code == 2 and "--score is given twice for the value 'flu'" in done.err
 
 
-def test_a_command_is_made_again_from_its_options() -> None:
+def test_a_command_is_made_again_from_its_options():
     options = TableOptions("t.csv", "ill", public=["sex", '"a,b",age'], drop=["id", "pid"])
     assert options.parts() == [
         ("-s", "ill"), ("--public", "sex"), ("--public", '"a,b",age'),

@@ -1,6 +1,7 @@
 """A key on the command line is not repeated; what describes the raw table is its owner's."""
 
 import stat
+from shlex import split
 
 import pytest
 
@@ -20,13 +21,7 @@ TABLE = "g,s\n" + "a,x\na,y\nb,x\nb,z\n" * 20
         ("audit", "t.csv", "-s", "s", "--public=all", f"--keyy={KEY}"),
         ("audit", "t.csv", "-s", "s", "--public=all", "--bin", f"g={KEY}"),
         (
-            "publish",
-            "t.csv",
-            "out",
-            "-s",
-            "s",
-            "--public=all",
-            "--key",
+            *split("publish t.csv out -s s --public=all --key"),
             " ".join(KEY[i : i + 4] for i in range(0, 64, 4)),
         ),
         (KEY,),

@@ -12,7 +12,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.engines.duckdb import coded_cells
-from reconpriv.engines.duckdb import engine as duckdb_engine
+from reconpriv.engines.duckdb import groups as duckdb_groups
 
 _POLICY = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
 _TABLE = """
@@ -62,8 +62,8 @@ def test_the_same_cells_in_the_same_order(
     made = coded_cells.CodedCells.groups
     monkeypatch.setattr(coded_cells.CodedCells, "groups", lambda *a: (used.append(1), made(*a))[1])
     monkeypatch.setattr(coded_cells, "_FIRST", 2)
-    monkeypatch.setattr(duckdb_engine, "_BATCH", 7)  # so that groups span batches
-    monkeypatch.setattr(duckdb_engine, "_LEAST_BATCH", 7)
+    monkeypatch.setattr(duckdb_groups, "BATCH", 7)  # so that groups span batches
+    monkeypatch.setattr(duckdb_groups, "_LEAST_BATCH", 7)
     assert list(_cells(file, **settings)) == plain
     assert used
 

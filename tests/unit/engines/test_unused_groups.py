@@ -122,7 +122,7 @@ def test_the_release_and_the_command_line_warn_too(cli, tmp_path):
 
 
 def test_the_studio_shows_it_beside_the_verdict():
-    verdict = pytest.importorskip("reconpriv.studio.verdict")
+    verdict = pytest.importorskip("reconpriv.studio.pieces.verdict")
     with pytest.warns(rp.ReconprivWarning), read(SOME) as table:
-        shown = str(verdict.warning_notices(table.audit(POLICY)))
+        shown = str(verdict.verdict_card(table.audit(POLICY), POLICY, None))
     assert "Bachelers" in shown and 'class="notice warning"' in shown

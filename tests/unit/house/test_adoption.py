@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -21,18 +20,18 @@ FORMS = [form for form in FORMS if form.name != "config.yml"]
 TIDY = ROOT / "tools" / "tidy_text.py"
 
 
-def top_level(text: str) -> dict[str, str]:
+def top_level(text):
     """The keys at the margin of a YAML text, with what stands on their line."""
     return dict(re.findall(r"^([a-z-]+):[ \t]*(.*)$", text, flags=re.MULTILINE))
 
 
-def unpinned(text: str) -> list[str]:
+def unpinned(text):
     """Actions that follow a branch: neither a major version nor a commit."""
     used = re.findall(r"uses:\s*(\S+)", text)
     return [u for u in used if not re.search(r"@(v\d+(\.\d+)*|[0-9a-f]{40})$", u)]
 
 
-def name_of(path: Path) -> str:
+def name_of(path):
     return path.name
 
 

@@ -31,7 +31,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 OUTSIDE = "../" + "shared"
 
 
-def resolves(name: str) -> bool:
+def resolves(name):
     """Whether a dotted name is a module, or an attribute reached from one."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
@@ -48,12 +48,12 @@ def resolves(name: str) -> bool:
     return False
 
 
-def unresolved_names(text: str) -> list[str]:
+def unresolved_names(text):
     return [name for name in NAME.findall(text) if not resolves(name)]
 
 
 @functools.cache
-def names_of_tests(path: Path) -> frozenset[str]:
+def names_of_tests(path):
     """The tests of a file, those in classes as Class::name; one expected to fail shows nothing."""
     if not path.is_file():
         return frozenset()
@@ -69,7 +69,7 @@ def names_of_tests(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def missing_tests(text: str) -> list[str]:
+def missing_tests(text):
     return [
         f"{file}::{name}"
         for file, name in TEST.findall(text)
@@ -77,13 +77,13 @@ def missing_tests(text: str) -> list[str]:
     ]
 
 
-def rows(text: str) -> dict[str, str]:
+def rows(text):
     """Table rows by their first cell."""
     lines = [line.strip() for line in text.splitlines() if line.startswith("|")]
     return {line.strip("|").split("|")[0].strip(): line for line in lines}
 
 
-def results_without_row(text: str) -> list[str]:
+def results_without_row(text):
     """Numbered results that have no row naming at least one function and one test."""
     table = rows(text)
     return [
@@ -93,13 +93,13 @@ def results_without_row(text: str) -> list[str]:
     ]
 
 
-def anchors(text: str) -> set[str]:
+def anchors(text):
     """What the headings of a text are called in a link."""
     headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def broken_links(text: str, folder: Path) -> list[str]:
+def broken_links(text, folder):
     """Relative links to a file that is not there, or to a heading that its text does not have."""
     broken = []
     for target in LINK.findall(text):
@@ -116,7 +116,7 @@ def broken_links(text: str, folder: Path) -> list[str]:
     return broken
 
 
-def shown(path: Path) -> str:
+def shown(path):
     return str(path.relative_to(ROOT))
 
 
@@ -158,26 +158,26 @@ MADE_UP = """
 # A `b`: C
 | Paper | Says | Function | Test |
 |---|---|---|---|
-| Equation 1 | ok | `reconpriv.policy.Policy` | `tests/unit/house/test_docs.py::test_made_up_text` |
-| Equation 2 | no test | `reconpriv.theory.bounds.chernoff_full` | |
+| Equation 1 | ok | `reconpriv.table.Table` | `tests/unit/house/test_docs.py::test_made_up_text` |
+| Equation 2 | no test | `reconpriv.theory.tails.bounds.chernoff_full` | |
 | Lemma 1 | no function | | `tests/unit/house/test_docs.py::test_no_such_test` |
-| Theorem 1 | wrong | `reconpriv.policy.Nobody` `reconpriv.nowhere.x` | `tests/test_no.py::test_x` |
+| Theorem 1 | no | `reconpriv.policy.policy.Nobody` `reconpriv.nowhere.x` | `tests/no.py::test_x` |
 
 See [this](test_docs.py), [that](nowhere.md#part), [web](https://example.org/x),
 [up](#a-b-c), [up](#top),
-`reconpriv.policy.Policy.retention`, `reconpriv.policy.Policy.no_such_field`.
+`reconpriv.policy.policy.Policy.retention`, `reconpriv.policy.policy.Policy.no_such_field`.
 """
 
 
 def test_made_up_text():
     assert unresolved_names(MADE_UP) == [
-        "reconpriv.policy.Nobody",
+        "reconpriv.policy.policy.Nobody",
         "reconpriv.nowhere.x",
-        "reconpriv.policy.Policy.no_such_field",
+        "reconpriv.policy.policy.Policy.no_such_field",
     ]
     assert missing_tests(MADE_UP) == [
         "tests/unit/house/test_docs.py::test_no_such_test",
-        "tests/test_no.py::test_x",
+        "tests/no.py::test_x",
     ]
     assert broken_links(MADE_UP, Path(__file__).parent) == ["nowhere.md#part", "#top"]
     without = results_without_row(MADE_UP)
@@ -186,7 +186,7 @@ def test_made_up_text():
     assert "Theorem 1" not in without  # it has a row; that its names are wrong is found above
 
 
-def test_the_first_page_compares_with_the_alternatives_as_measured() -> None:
+def test_the_first_page_compares_with_the_alternatives_as_measured():
     root = ROOT
     page = (root / "docs" / "index.md").read_text(encoding="utf-8")
     section = page.split("## When to use something else")[1].split("\n## ")[0]
@@ -200,7 +200,7 @@ def test_the_first_page_compares_with_the_alternatives_as_measured() -> None:
     assert "docs/index.md#when-to-use-something-else" in (root / "README.md").read_text("utf-8")
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 150
     assert max(map(len, lines)) <= 120

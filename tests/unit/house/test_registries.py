@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +15,20 @@ import reconpriv as rp
 import registry_tables
 from query_fixtures import numbered_key, people
 from reconpriv.attacks import ATTACKS, Attack, AttackResult
+from reconpriv.engines.choice import ENGINES, EngineKind
+from reconpriv.engines.duckdb import engine as duckdb_engine
+from reconpriv.engines.local import LocalEngine
 from reconpriv.engines.spark.views import check_path
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.presets import PRESETS, Preset
-from reconpriv.queries.estimate import ESTIMATORS, Estimator
+from reconpriv.estimate.counts import ESTIMATORS, Estimator
+from reconpriv.policy.presets import PRESETS, Preset
 from reconpriv.sources.formats import FORMATS, Format, upload_endings
+from reconpriv.sources.lazy import LazyTable
 from reconpriv.sources.statistical.read import PROGRAMS
-from reconpriv.studio import step_ask, step_open, step_policy
-from reconpriv.theory.bounds import BOUNDS, Bound, chernoff, chernoff_size
+from reconpriv.studio.steps import ask as step_ask
+from reconpriv.studio.steps import choose_policy as step_policy
+from reconpriv.studio.steps import open_table as step_open
+from reconpriv.theory.tails.bounds import BOUNDS, Bound, chernoff, chernoff_size
 from shell import offers
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -103,20 +111,16 @@ def test_an_attack(cli, tmp_path):
         ATTACKS.find("toy")
 
 
-class Pairs:
+class Pairs(LazyTable):
     """A table that a file names by its size alone."""
 
-    labels: dict[str, object] = {}  # noqa: RUF012
     schema = pa.schema({"sex": pa.string(), "job": pa.string()})
 
     def __init__(self, rows):
         self._table = pa.table({"sex": ["F", "M"] * rows, "job": ["a", "b"] * rows})
 
-    def rows(self, names):
+    def fetch(self, names, count=None):
         yield from self._table.select(list(names)).to_batches()
-
-    def close(self):
-        pass
 
 
 def test_an_input_format(cli, tmp_path):
@@ -142,6 +146,42 @@ def test_an_input_format(cli, tmp_path):
         with pytest.raises(InputError, match=r"\.toy files are read by DuckDB"):
             check_path("ten.toy")
         assert "| Toy | `.toy` | no |" in registry_tables.table("formats")
+
+
+def test_an_engine(cli, tmp_path, monkeypatch):
+    opened = []
+
+    class Toy(LocalEngine):
+        """DuckDB by another name."""
+
+        name = "toy"
+
+    def open_table(source, **settings):
+        opened.append((source, settings))
+        engine = duckdb_engine.open_table(source, **settings)
+        engine.__class__ = Toy
+        return engine
+
+    monkeypatch.setitem(
+        sys.modules, "reconpriv.engines.toy.engine", SimpleNamespace(open_table=open_table)
+    )
+    toy = EngineKind("toy", "Toy", "Toy in a sandpit")
+    file = tmp_path / "people.parquet"
+    pa.parquet.write_table(people(), file)
+    given = (file, "-s", "job", "--public=all", "--missing", "value")
+    with ENGINES.including(toy):
+        with rp.read(file, sensitive="job", public="all", missing="value", engine="toy") as table:
+            release = table.publish(POLICY, tmp_path / "toy", key=numbered_key(1))
+        done = cli("audit", *given, "--engine", "toy", "--preset", "paper", "--json")
+        assert json.loads(done.out)["violating_groups"] > 0 and len(opened) == 2
+        text = " ".join(cli("audit", "--help").out.replace("│", " ").split())
+        assert "DuckDB on one machine, Spark on many or Toy in a sandpit" in text
+        assert offers("reconpriv audit x --engine t") == ["toy"]
+    with rp.read(file, sensitive="job", public="all", missing="value") as table:
+        usual = table.publish(POLICY, tmp_path / "usual", key=numbered_key(1))
+    assert release.manifest == usual.manifest
+    with pytest.raises(InputError, match="no engine called 'toy'"):
+        rp.read(file, sensitive="job", public="all", engine="toy")
 
 
 def test_every_ending_that_a_reader_knows_is_registered():

@@ -7,7 +7,6 @@ import inspect
 import json
 import pickle
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import typer.main
 
 import reconpriv as rp
 from reconpriv.cli.app import app
-from reconpriv.cli.remedy_words import option_words
+from reconpriv.cli.process.remedy_words import option_words
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import (
     Advice,
@@ -28,14 +27,14 @@ from reconpriv.messages.remedies import (
     python_words,
     worded,
 )
-from reconpriv.studio.remedy_words import page_words
+from reconpriv.studio.pieces.remedy_words import page_words
 
 ROOT = Path(rp.__file__).parent
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 OPTION = re.compile(r"(?<![\w{-])--[a-z]")  # {--name: is a colour of a style
 ARGUMENT = re.compile(r"`|\w+=(True|False|\"|\[|\{)")
 # These hold commands to paste, or the option of another program.
-COMMANDS = {"messages/commands.py", "studio/plan.py", "doctor.py"}
+COMMANDS = {"messages/commands.py", "studio/work/plan.py", "doctor.py"}
 EXAMPLES: dict[Control, Any] = {
     Control.BIN: ("age", "0", "18"),
     Control.DROP: ("age", "id"),
@@ -62,7 +61,7 @@ WITH_COMMANDS = {
 }
 
 
-def examples() -> list[Remedy]:
+def examples():
     return [
         Remedy(do, control, value)
         for control in Control
@@ -73,7 +72,7 @@ def examples() -> list[Remedy]:
 
 
 @pytest.mark.parametrize("remedy", examples(), ids=str)
-def test_every_surface_has_words_of_its_own_for_every_remedy(remedy: Remedy) -> None:
+def test_every_surface_has_words_of_its_own_for_every_remedy(remedy):
     python, line, page = (f(remedy) for f in (python_words, option_words, page_words))
     assert not OPTION.search(python) and re.search(r"`\w+`|\w+=|\w+\(", python), python
     assert not ARGUMENT.search(line), line
@@ -82,7 +81,7 @@ def test_every_surface_has_words_of_its_own_for_every_remedy(remedy: Remedy) -> 
     assert plain_words(remedy) == ("change it" if remedy.do == "change it" else "")
 
 
-def options() -> set[str]:
+def options():
     found, commands = set(), [typer.main.get_command(app)]
     while commands:
         command = commands.pop()
@@ -92,7 +91,7 @@ def options() -> set[str]:
 
 
 @pytest.mark.parametrize("control", [c for c in Control if c not in WITH_COMMANDS])
-def test_the_command_line_has_the_option_that_it_names(control: Control) -> None:
+def test_the_command_line_has_the_option_that_it_names(control):
     assert option_words(Remedy("{}", control)) in options()
 
 
@@ -104,14 +103,14 @@ NOT_ARGUMENTS = {
 
 
 @pytest.mark.parametrize("control", [c for c in Control if c not in NOT_ARGUMENTS])
-def test_python_has_the_argument_that_it_names(control: Control) -> None:
+def test_python_has_the_argument_that_it_names(control):
     calls = (rp.read, rp.Table.audit, rp.Table.publish, rp.Table.tune, rp.Release.count,
              rp.Release.export, rp.Release.to_table, rp.Policy)  # fmt: skip
     assert any(control in inspect.signature(call).parameters for call in calls)
     assert hasattr(rp.Release, "to_table") and hasattr(rp.Key.generate(), "write")
 
 
-def test_alternatives_make_one_sentence_and_those_out_of_reach_are_left_out() -> None:
+def test_alternatives_make_one_sentence_and_those_out_of_reach_are_left_out():
     advice = either("wait", Remedy("use {}", Control.ENGINE, "duckdb"), Remedy("go", Control.SQL))
     assert advice == 'Wait, use engine="duckdb", or go with `sql`.'
     assert worded(advice, option_words) == "Wait, use --engine duckdb, or go with --sql."
@@ -120,33 +119,33 @@ def test_alternatives_make_one_sentence_and_those_out_of_reach_are_left_out() ->
     assert worded("as it is", page_words) == "as it is"
 
 
-def test_an_advice_takes_over_the_sentences_of_another() -> None:
+def test_an_advice_takes_over_the_sentences_of_another():
     advice = Advice("First.", "", Advice("Second.", Remedy("third", Control.DROP, ("a b",))))
     assert advice == 'First. Second. Third with drop=["a b"].'
     assert worded(advice, option_words) == "First. Second. Third with --drop 'a b'."
 
 
-def test_bins_are_written_as_each_surface_takes_them() -> None:
+def test_bins_are_written_as_each_surface_takes_them():
     remedy = Remedy("bin it", Control.BIN, ('a="b', "0", "5"))
     assert python_words(remedy) == r'bin it with bin={"a=\"b": [0, 5]}'
     assert option_words(remedy) == """bin it with --bin '"a=""b"=0,5'"""
 
 
-def test_an_error_keeps_its_remedies_on_the_way_to_another_process() -> None:
+def test_an_error_keeps_its_remedies_on_the_way_to_another_process():
     error = InputError("No.", hint=either(Remedy("go", Control.MISSING, "drop")))
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == 'No. Go with missing="drop".' == f"{again.what} {again.hint}"
     assert again.worded(option_words) == "No. Go with --missing drop."
 
 
-def test_no_login_is_repeated_on_any_surface() -> None:
+def test_no_login_is_repeated_on_any_surface():
     remedy = Remedy("try {}", Control.TABLE, "postgresql://me:secret@host/db")
     error = InputError("No.", hint=remedy)
     for said in (str(error), error.hint, error.worded(option_words), error.worded(page_words)):
         assert "secret" not in said
 
 
-def texts(file: Path) -> Iterator[ast.Constant]:
+def texts(file):
     """Every text in a file that is not a docstring."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     statements = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
@@ -156,7 +155,7 @@ def texts(file: Path) -> Iterator[ast.Constant]:
             yield node
 
 
-def test_only_the_command_line_names_options_and_it_names_no_arguments() -> None:
+def test_only_the_command_line_names_options_and_it_names_no_arguments():
     found = []
     for file in ROOT.rglob("*.py"):
         name = file.relative_to(ROOT).as_posix()
@@ -165,7 +164,7 @@ def test_only_the_command_line_names_options_and_it_names_no_arguments() -> None
     assert {name for name, _ in found} == COMMANDS, found
 
 
-def test_what_to_do_is_an_imperative_that_can_be_joined_to_others() -> None:
+def test_what_to_do_is_an_imperative_that_can_be_joined_to_others():
     found = []
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -176,34 +175,34 @@ def test_what_to_do_is_an_imperative_that_can_be_joined_to_others() -> None:
     assert [text for text in said if text[0].isupper() or text.endswith(".")] == []
 
 
-def table(**columns: Any) -> pa.Table:
+def table(**columns):
     return pa.table({"x": ["u", "v"] * 20, "a": ["p", "q"] * 20, **columns})
 
 
-def bad_inputs() -> dict[str, Callable[[], object]]:
+def bad_inputs():
     numbers = pa.array([i + 0.5 for i in range(40)])
     many = pa.table({"x": [f"v{i}" for i in range(2000)], "a": ["p", "q"] * 1000})
     unique = table(i=list(range(40)))
     structs = pa.array([{"k": 1}] * 40)
 
-    def publish_identifier() -> object:
+    def publish_identifier():
         return rp.read(unique, sensitive="x", public="all").publish(
             POLICY, "nowhere", key=rp.Key.test()
         )
 
-    def publish_unattainable() -> object:
+    def publish_unattainable():
         policy = rp.Policy(0.9, 0.9, 0.9)
         return rp.read(table(), sensitive="x", public="all").publish(
             policy, "nowhere", key=rp.Key.test()
         )
 
-    def give_a_group_away() -> object:
+    def give_a_group_away():
         rows = pa.table({"x": ["u", "v", "v"] * 9000, "a": ["p", "q"] * 13500})
         return rp.read(rows, sensitive="x", public="all").audit(
             rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=["a"]))
         )
 
-    def cut_a_bin() -> object:
+    def cut_a_bin():
         with rp.read(
             table(n=list(range(40))), sensitive="x", public="all", bin={"n": 10}
         ) as opened:
@@ -252,9 +251,7 @@ def bad_inputs() -> dict[str, Callable[[], object]]:
 
 @pytest.mark.filterwarnings("ignore::reconpriv.ReconprivWarning")
 @pytest.mark.parametrize("name", bad_inputs())
-def test_a_bad_input_is_explained_in_the_words_of_each_surface(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_input_is_explained_in_the_words_of_each_surface(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(rp.ReconprivError) as caught:
         bad_inputs()[name]()
@@ -268,7 +265,7 @@ def test_a_bad_input_is_explained_in_the_words_of_each_surface(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_warnings_and_json_are_worded_for_whom_they_reach(tmp_path: Path, cli: Callable) -> None:
+def test_warnings_and_json_are_worded_for_whom_they_reach(tmp_path, cli):
     file = tmp_path / "people.csv"
     file.write_text("id,x\n" + "".join(f"i{i},{'uv'[i % 2]}\n" for i in range(400)))
     with (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ STARTED = {
 }  # fmt: skip
 
 
-def started_by(text: str) -> set[str]:
+def started_by(text):
     """What a file asks for that has to be started: fixtures as parameters, and imports."""
     found = set()
     for node in ast.walk(ast.parse(text)):
@@ -32,7 +31,7 @@ def started_by(text: str) -> set[str]:
     return found & STARTED
 
 
-def place(path: Path) -> str:
+def place(path):
     return path.relative_to(TESTS).as_posix()
 
 

@@ -14,13 +14,13 @@ from scipy.stats import binom, chi2_contingency
 import reconpriv as rp
 from learning_fixtures import SIGMA, P, Population, replicated_cubes, replicated_margins
 from query_fixtures import SAMPLE_SIZES, numbered_key, people, people_release
+from reconpriv.answers.answerer import Answerer
 from reconpriv.errors import InputError
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.learning import IndependenceTest, chi_square
 from reconpriv.learning.independence import combined_rows, independence_of
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import prepare_margins
-from reconpriv.theory.independence import (
+from reconpriv.theory.estimation.independence import (
     CombinedRows,
     PublishedRows,
     combined_covariance,
@@ -365,9 +365,9 @@ def population_shares(population):
 
 
 def rows_with_margins(answerer):
-    keys, sums = answerer.sums_by_value(answerer.select(None, {}), ["a"], margins=False)
-    selected = answerer.select(None, {})
-    return combined_rows(answerer, ["a"], selected, keys, sums, np.zeros_like(sums.observed))
+    table = answerer.rows_of(answerer.select(None, {}), ["a"])
+    sums = answerer.sums(table, None, margins=False)
+    return combined_rows(answerer, table, sums, np.zeros_like(sums.observed))
 
 
 def test_a_margin_alone_gives_the_true_counts_with_its_noise():

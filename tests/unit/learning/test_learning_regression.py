@@ -4,27 +4,21 @@ import hashlib
 import json
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.utils.estimator_checks import check_estimator
 
 import reconpriv as rp
 from margin_fixtures import publish_in_memory
 from query_fixtures import numbered_key, people, people_release, published_cube
-from reconpriv.core.cube import collect
+from reconpriv.answers.answerer import Answerer
+from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.learning import (
-    ReconstructedLinearRegression,
-    ReconstructedLogisticRegression,
-)
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.learning.linear import linear_of
 from reconpriv.learning.logistic import logistic_of
 from reconpriv.learning.model_rows import gather
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import prepare_margins
 
 P = 0.5
 KEYS = 50
@@ -300,7 +294,7 @@ def test_columns_that_follow_from_others_are_refused(tmp_path):
 
 
 def test_too_many_parameters_are_refused(monkeypatch):
-    monkeypatch.setattr("reconpriv.learning.model_rows._MOST_PARAMETERS", 10)
+    monkeypatch.setattr("reconpriv.learning.fitting._MOST_PARAMETERS", 10)
     with pytest.raises(InputError, match="too many parameters: 12"):
         people_release("octave").logistic("job", ["Sex", "age"])
 
@@ -360,7 +354,7 @@ def test_margins_narrow_intervals_that_still_cover_and_wrong_noise_does_not(town
 def test_weights_are_those_of_dense_generalised_least_squares(town):
     raw, _ = town
     answerer = with_margins(raw, rp.preset("recommended"), 0)
-    cube, margins = answerer.cube, answerer.margins
+    cube, margins = answerer.cube, answerer.measurements
     selected = answerer.select("age < 6", {})
     rows = gather(answerer, selected, ["sex", "age"])
     members = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
@@ -368,7 +362,7 @@ def test_weights_are_those_of_dense_generalised_least_squares(town):
     inside = (rows.group_row >= 0)[:, None]
     asked = np.where(inside, q[rows.group_row], 0.0)
     holds = np.zeros((margins.rows, cube.groups))
-    for table in margins.rows_of(cube).T:
+    for table in margins.incidence(cube).rows.T:
         some = np.flatnonzero(table >= 0)
         holds[table[some], some] = 1.0
     one_trial, noise = margins.alike(members)
@@ -394,98 +388,7 @@ def test_a_fit_says_whether_it_used_margins(tmp_path, monkeypatch):
     assert found.bse["Sex[M]"] < alone.bse["Sex[M]"]
     assert release.linear("age", ["job"], merge=FEW).margins
     assert not release.linear("age", ["Sex"]).margins  # exact as it is
-    learnt = [
-        ReconstructedLogisticRegression.from_release(release, "nurse", margins=used).coef_
-        for used in (True, False)
-    ]
-    assert not np.allclose(*learnt)
     monkeypatch.setattr("reconpriv.learning.model_rows.MOST_CELLS", 10)
     many = release.logistic("nurse", ["age", "Sex"])
     assert many.params == alone.params
     assert any("margins are not used: " in remark for remark in many.remarks)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        ReconstructedLogisticRegression(),
-        ReconstructedLogisticRegression(retention=0.8),
-        ReconstructedLinearRegression(),
-    ],
-    ids=["raw", "target randomised", "linear"],
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_the_estimators_pass_every_check_of_scikit_learn(estimator):
-    results = check_estimator(estimator, on_skip=None)
-    left = {r["check_name"] for r in results if r["status"] != "passed"}
-    assert left <= {"check_array_api_input"}
-
-
-def test_an_estimator_learns_from_a_release_what_the_table_says():
-    release = people_release("none")
-    model = ReconstructedLogisticRegression.from_release(release, "nurse", ["age", "Sex"])
-    table = release.logistic("nurse", ["age", "Sex"])
-    assert model.terms_ == ["age", "Sex[M]"]
-    assert model.coef_[0] == pytest.approx(list(table.params.values())[1:], abs=0.05)
-    frame = people().to_pandas()
-    share = model.predict_proba(frame[["age", "Sex"]])[:, 1].mean()
-    assert share == pytest.approx((frame["job"] == "nurse").mean(), abs=0.05)
-    every = ReconstructedLogisticRegression.from_release(release)
-    assert list(every.classes_) == ["baker", "clerk", "nurse", "pilot", None]
-    assert every.feature_names_in_.tolist() == ["age", "Sex", "region"]
-    assert every.predict_proba(frame[["age", "Sex", "region"]]).sum(axis=1) == pytest.approx(1.0)
-    line = ReconstructedLinearRegression.from_release(release, "age", ["Sex", "job"])
-    fitted = release.linear("age", ["Sex", "job"], reference={"job": "nurse"})
-    two = pd.DataFrame({"Sex": ["F", "M"], "job": ["nurse", "pilot"]})
-    expected = [
-        fitted.params["Intercept"],
-        sum(fitted.params[name] for name in ("Intercept", "Sex[M]", "job[pilot]")),
-    ]
-    assert line.predict(two) == pytest.approx(expected)
-
-
-def test_estimators_learn_from_randomised_records(town):
-    _, records = town
-    domain = ["a", "b", "c"]
-    x, true = records[["age", "sex"]], records["job"]
-    randomised = rp.perturb(true, domain, retention=0.5, key=rp.Key.test())
-    raw = ReconstructedLogisticRegression().fit(x, true)
-    model = ReconstructedLogisticRegression(retention=0.5, domain=domain).fit(x, randomised)
-    naive = ReconstructedLogisticRegression().fit(x, randomised)
-    distance = [
-        np.abs(one.predict_proba(x) - raw.predict_proba(x)).mean() for one in (model, naive)
-    ]
-    assert distance[0] < distance[1] / 2
-    mixed = x[["sex"]].assign(job=randomised)
-    line = ReconstructedLinearRegression(retention=0.5, sensitive="job", domain=domain)
-    line.fit(mixed, records["age"])
-    right = ReconstructedLinearRegression(sensitive="job").fit(
-        x[["sex"]].assign(job=true), records["age"]
-    )
-    wrong = ReconstructedLinearRegression(sensitive="job").fit(mixed, records["age"])
-    assert np.abs(line.coef_ - right.coef_).max() < np.abs(wrong.coef_ - right.coef_).max() / 1.5
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [({"retention": 0}, "retention"), ({"alpha": 0}, "penalty"), ({"retention": "x"}, "number"),
-     ({"domain": ["a"]}, "one class"), ({"domain": ["a", "b"]}, "not in the domain")],
-)  # fmt: skip
-def test_bad_parameters_of_an_estimator_are_refused(parameters, words):
-    model = ReconstructedLogisticRegression(**parameters)
-    with pytest.raises((InputError, PolicyError), match=words):
-        model.fit([[1.0], [2.0], [3.0]], ["a", "b", "c"])
-
-
-def test_missing_values_are_a_category_but_no_number():
-    y = ["a", "b", "a", "b"]
-    model = ReconstructedLogisticRegression().fit([["x"], [None], ["x"], ["z"]], y)
-    assert model.terms_ == ["x0[z]", "x0[missing]"]
-    with pytest.raises(InputError, match="is no number"):
-        ReconstructedLogisticRegression().fit([[1.0], [None], [2.0], [3.0]], y)
-    numbers = ReconstructedLogisticRegression().fit([[1.0], [2.5], [2.0], [3.0]], y)
-    with pytest.raises(InputError, match="numbers were learned"):
-        numbers.predict([["x"]])
-    line = ReconstructedLinearRegression(sensitive="job")
-    with pytest.raises(InputError, match="no column 'job'"):
-        line.fit([[1.0], [2.0]], [1.0, 2.0])

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from ledger_desk import KEY
 from open_tables import close_all
 
 
@@ -17,3 +18,10 @@ def no_waiting_for_the_disk(monkeypatch):
 def tables_are_closed():
     yield
     close_all()
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with a key."""
+    KEY.write(tmp_path / "my.key")
+    return tmp_path

@@ -10,12 +10,12 @@ import pyarrow.csv
 import pytest
 
 import reconpriv as rp
+from ledger_desk import POLICY
 from open_tables import opened
 from reconpriv.errors import LedgerError, ReconprivError
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.file import LedgerFile
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
 TABLE = pa.table(
     {
         "sex": ["f", "m"] * 60,
@@ -26,12 +26,6 @@ TABLE = pa.table(
 )
 PUBLIC = ("sex", "age")
 OF_PUBLISH = ("second_sample", "also")
-
-
-@pytest.fixture
-def desk(tmp_path):
-    numbered_key(1).write(tmp_path / "my.key")
-    return tmp_path
 
 
 @pytest.fixture(scope="module")

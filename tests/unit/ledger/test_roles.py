@@ -8,20 +8,14 @@ import pyarrow.csv
 import pytest
 
 import reconpriv as rp
-from ledger_desk import FIRST, KEY, POLICY, REVERSE, TABLE, older, publish
-from reconpriv.cli.remedy_words import option_words
+from ledger_desk import FIRST, POLICY, REVERSE, TABLE, older, publish
+from reconpriv.cli.process.remedy_words import option_words
 from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.roles import Role, clashes, folded, role_marks
-from reconpriv.studio.remedy_words import page_words
+from reconpriv.studio.pieces.remedy_words import page_words
 
 OTHER_KEY = rp.Key(bytes((37 * i + 2) % 256 for i in range(32)))
-
-
-@pytest.fixture
-def desk(tmp_path):
-    KEY.write(tmp_path / "my.key")
-    return tmp_path
 
 
 def refused(desk, roles, *, lines=1, **more):

@@ -11,26 +11,18 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
+from ledger_desk import KEY, POLICY
 from ledger_desk import YEAR_ROLES as ROLES
 from ledger_desk import year as table
 from open_tables import opened
-from reconpriv.core.cube import collect
-from reconpriv.core.kernel import Kernel
+from reconpriv.cells.cube import collect
 from reconpriv.errors import LedgerError, SecondSampleError
 from reconpriv.ledger import trials
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.file import LedgerFile
 from reconpriv.ledger.trial_file import TrialFile
 from reconpriv.ledger.trials import Shown, excess_words
-
-POLICY = rp.Policy(0.5, 0.5, 0.3)
-KEY = rp.Key(bytes((37 * i + 5) % 256 for i in range(32)))
-
-
-@pytest.fixture
-def desk(tmp_path):
-    KEY.write(tmp_path / "my.key")
-    return tmp_path
+from reconpriv.protect.kernel import Kernel
 
 
 def publish(desk, out, source, policy=POLICY, **more):
@@ -45,7 +37,8 @@ def by_hand(*sources, policy=POLICY):
         with rp.read(source, **ROLES) as opened:
             for batch in opened.batches():
                 kernel = Kernel(opened.schema, policy, KEY)
-                ids, cells, drawn = kernel.trials(batch)
+                draw = kernel.draw(batch)
+                ids, cells, drawn = draw.groups, draw.cells, draw.trials
                 limits |= dict(zip(ids.tolist(), kernel.limits(batch), strict=True))
                 for g, c, n in zip(batch.group_of_cell, cells.tolist(), drawn, strict=True):
                     shown.setdefault(int(ids[g]), set()).update((c, i) for i in range(n))
@@ -130,18 +123,24 @@ def on_other_machines(desk, out, source, policy=POLICY, parts=5):
     """Publish as an engine does that has the groups on several machines."""
     with rp.read(source, **ROLES) as opened:
         engine, schema = opened.engine, opened.schema
+        plain, batches = engine.write, engine.batches
 
-        def map_groups(_, work, **__):
-            found = [pickle.loads(pickle.dumps(work)) for _ in range(parts)]
-            whole = collect(opened.batches(), schema).as_batch()
+        def parted(*_, **__):
+            whole = collect(batches(schema, drop_missing=False), schema).as_batch()
             borders = np.linspace(0, whole.groups, parts + 1).astype(int)
-            cut = [whole.slice(low, high) for low, high in itertools.pairwise(borders)]
-            return [
-                pickle.loads(pickle.dumps(one(iter([b]))))
-                for one, b in zip(found, cut, strict=True)
-            ]
+            return (whole.slice(low, high) for low, high in itertools.pairwise(borders))
 
-        engine.map_groups, engine.name = map_groups, "other machines"
+        def write(schema, publish, folder, **settings):
+            sent = pickle.dumps(publish)
+
+            def elsewhere(batch):
+                own = pickle.loads(sent)
+                yield from own(batch)
+                publish.join(own.told())
+
+            return plain(schema, elsewhere, folder, **settings)
+
+        engine.batches, engine.write = parted, write
         return opened.publish(policy, desk / out, key=desk / "my.key")
 
 

@@ -11,18 +11,11 @@ from ledger_desk import FIRST, KEY, POLICY, REVERSE, YEAR_ROLES, older, year
 from ledger_desk import publish as publish_roles
 from open_tables import opened
 from reconpriv.errors import InputError, LedgerError, SecondSampleError
-from reconpriv.ledger import trial_parts
-from reconpriv.ledger.trial_parts import Parts
-from reconpriv.ledger.trials import Shown
+from reconpriv.ledger import trials as counting
+from reconpriv.ledger.trials import CountedTrials, Shown
 
 OTHER = replace(POLICY, retention=0.4)
 WHY = "a draft; the folder was deleted"
-
-
-@pytest.fixture
-def desk(tmp_path):
-    KEY.write(tmp_path / "my.key")
-    return tmp_path
 
 
 def publish(desk, out, seed=1, policy=POLICY, **more):
@@ -112,7 +105,7 @@ def test_the_count_of_a_withdrawn_series_starts_again(desk):
 
 
 def test_trials_of_long_ago_stay_counted_and_that_is_said(desk, monkeypatch):
-    monkeypatch.setattr(trial_parts, "KEPT_APART", 2)
+    monkeypatch.setattr(counting, "KEPT_APART", 2)
     for number, seed in enumerate((1, 2, 3)):
         publish(desk, str(number), seed)
     every = trials(desk)
@@ -134,7 +127,7 @@ def test_the_latest_releases_are_kept_apart():
     def shown(trials):
         return Shown(np.array([1], np.uint64), np.array([9], np.uint64), np.array([trials]))
 
-    parts = Parts().with_("other", shown(99))
+    parts = CountedTrials().with_("other", shown(99))
     for number in (5, 1, 2, 3, 4, 2):
         parts = parts.with_("s", shown(number))
     kept = [int(one.trials[0]) for (name, _), one in parts.shown.items() if name == "s"]

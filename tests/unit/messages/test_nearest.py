@@ -1,12 +1,10 @@
 """The name that a typo meant."""
 
-from __future__ import annotations
-
 import pytest
 
+from reconpriv.columns.schema import Column, Kind, require_columns
 from reconpriv.errors import InputError
 from reconpriv.messages.nearest import column_hint, nearest_name, sql_column_hint
-from reconpriv.schema import Column, Kind, require_columns
 
 NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week")
 
@@ -19,7 +17,7 @@ NAMES = ("age", "sex", "income", "education", "native_country", "hours-per-week"
         ("country", "native_country"),
     ],
 )  # fmt: skip
-def test_a_slip_finds_the_name_that_was_meant(asked: str, near: str) -> None:
+def test_a_slip_finds_the_name_that_was_meant(asked, near):
     assert nearest_name(asked, NAMES) == near
 
 
@@ -36,18 +34,18 @@ def test_a_slip_finds_the_name_that_was_meant(asked: str, near: str) -> None:
         ("bc", "Did you mean 'b c'?", 'In SQL, write "b c", with the double quotes.'),
     ],
 )
-def test_a_hint_writes_odd_names_as_they_must_be_typed(asked, in_list, in_sql) -> None:
+def test_a_hint_writes_odd_names_as_they_must_be_typed(asked, in_list, in_sql):
     known = ["sex", "a,b", " ", '"', "b c"]
     assert column_hint(asked, known).endswith(in_list)
     assert sql_column_hint(asked, known).endswith(in_sql)
 
 
 @pytest.mark.parametrize("asked", ["zzz", "name", "code", "id", "weight", "a", "zip", ""])
-def test_another_name_is_not_taken_for_a_slip(asked: str) -> None:
+def test_another_name_is_not_taken_for_a_slip(asked):
     assert nearest_name(asked, NAMES) is None
 
 
-def test_a_far_away_column_of_a_table_is_answered_with_the_list() -> None:
+def test_a_far_away_column_of_a_table_is_answered_with_the_list():
     columns = [Column(name, Kind.STRING) for name in NAMES]
     with pytest.raises(InputError, match="It has: age, sex"):
         require_columns(columns, ["name"], "public")

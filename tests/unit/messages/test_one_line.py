@@ -12,8 +12,8 @@ from reconpriv.messages.one_line import (
     printable,
     sentence,
 )
-from reconpriv.messages.parsed_json import parsed_json
 from reconpriv.messages.redaction import HIDDEN_KEY, without_secrets
+from reconpriv.messages.text_files import parsed_json
 
 KEY = "5e1fb00c" + "9a7d3c" * 4 + "0123456789abcdef" * 2
 

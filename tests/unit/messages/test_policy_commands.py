@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import reconpriv as rp
-from reconpriv.cli.margin_options import MarginOptions
-from reconpriv.cli.policy_options import PolicyOptions
-from reconpriv.cli.table_options import TableOptions, taking_table
+from reconpriv.cli.options.declared import taking
+from reconpriv.cli.options.policy import PolicyOptions
+from reconpriv.cli.options.table import ENGINE, TableOptions
 from reconpriv.messages.commands import policy_parts, publish_command
-from reconpriv.policy import UNATTAINABLE
-from reconpriv.presets import PRESETS
-from reconpriv.theory.bounds import BOUNDS
+from reconpriv.policy.policy import UNATTAINABLE
+from reconpriv.policy.presets import PRESETS
+from reconpriv.theory.tails.bounds import BOUNDS
 from shell import pasted
 
 # Text that a shell, a list or an option parser might take for something else.
@@ -41,14 +41,13 @@ POLICIES = st.builds(
     margins=MARGINS,
     exposed_above=st.just(0.0) | st.floats(0.0, 0.99),
     harmless=st.lists(TEXTS.map(str.strip), max_size=3, unique=True).map(tuple),
-    news_only=st.booleans(),
 )
 
 
 @pytest.fixture(params=[*PRESETS])
 def default(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Each preset as what every command starts from."""
-    monkeypatch.setattr("reconpriv.presets.DEFAULT", PRESETS[request.param])
+    monkeypatch.setattr("reconpriv.policy.presets.DEFAULT", PRESETS[request.param])
     yield request.param
 
 
@@ -66,11 +65,9 @@ def parsed(words: list[str], schema: rp.Schema) -> rp.Policy:
     app = typer.Typer()
 
     @app.command()
-    @taking_table()
-    def publish(
-        table: TableOptions, out: str, policy: PolicyOptions, margins: MarginOptions
-    ) -> None:
-        found.append(policy.on(policy.chosen(margins.chosen()), schema, margins).policy)
+    @taking(TableOptions, PolicyOptions, left_out=ENGINE)
+    def publish(table: TableOptions, out: str, policy: PolicyOptions) -> None:
+        found.append(policy.on(policy.chosen(), schema).policy)
 
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

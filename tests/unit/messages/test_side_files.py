@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from reconpriv.errors import InputError
-from reconpriv.messages import side_files
-from reconpriv.messages.side_files import read_side_file
+from reconpriv.messages import text_files as side_files
+from reconpriv.messages.text_files import read_side_file
 
 
 @pytest.fixture

@@ -1,18 +1,15 @@
 """The same key gives the same bytes, however many threads DuckDB and BLAS have."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reconpriv.core.margin_limits import _telling_rows
-from reconpriv.theory.margins import same_everywhere
+from reconpriv.protect.margins.limits import _telling_rows
+from reconpriv.theory.margins.row_spectrum import same_everywhere
 
 # Education has 143 margin rows: more than one thread inverts at once.
 PUBLISH = """
@@ -28,7 +25,7 @@ with rp.read(rp.dataset_path("census_workers"), **settings) as table:
 """
 
 
-def published(folder: Path, threads: int, blas: int) -> dict[str, str]:
+def published(folder, threads, blas):
     """The digest of every file of two releases."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(blas), "OMP_NUM_THREADS": str(blas)}
     command = [sys.executable, "-W", "ignore", "-c", PUBLISH, str(folder), str(threads)]

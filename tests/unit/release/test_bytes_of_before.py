@@ -1,9 +1,5 @@
 """The same key gives the same bytes as the releases in tests/data/before."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 import before
@@ -12,14 +8,12 @@ from before import CASES, FLU, HOME, check_same, publish
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_the_same_key_gives_the_same_bytes_as_before(name: str, tmp_path: Path) -> None:
+def test_the_same_key_gives_the_same_bytes_as_before(name, tmp_path):
     publish(name, tmp_path / "now")
     check_same(HOME / name, tmp_path / "now")
 
 
-def test_the_comparison_notices_another_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_comparison_notices_another_key(tmp_path, monkeypatch):
     monkeypatch.setattr(before, "KEY", rp.Key(bytes(range(2, 34))))
     publish("octave-csv", tmp_path / "now")
     with pytest.raises(AssertionError):
@@ -27,6 +21,6 @@ def test_the_comparison_notices_another_key(
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_a_release_of_before_still_opens_and_answers(name: str) -> None:
+def test_a_release_of_before_still_opens_and_answers(name):
     found = rp.open(HOME / name).count(disease="flu", confidence=0.999)
     assert found.low <= FLU <= found.high

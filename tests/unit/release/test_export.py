@@ -1,14 +1,8 @@
 """Releases written for SPSS, Stata and SAS: the same records, and no silent loss."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
-from collections import Counter
-from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyreadstat
@@ -16,28 +10,23 @@ import pytest
 
 import reconpriv as rp
 from formats_fixtures import write_survey
+from reconpriv.columns.schema import ColumnLabels
 from reconpriv.engines.duckdb.engine import DuckDBEngine, read_all
 from reconpriv.release.export import export_table
 from reconpriv.release.export_names import file_names
-from reconpriv.schema import ColumnLabels
 
 ENDINGS = [".sav", ".zsav", ".dta", ".xpt"]
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory, key: rp.Key) -> rp.Release:
+def release(tmp_path_factory, key):
     folder = tmp_path_factory.mktemp("export")
     with rp.read(write_survey(folder / "a.sav"), sensitive="income", public="all") as table:
         return table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "release", key=key)
 
 
 @pytest.mark.parametrize("ending", [*ENDINGS, ".csv", ".parquet"])
-def test_what_is_exported_reads_back(
-    ending: str,
-    release: rp.Release,
-    tmp_path: Path,
-    count_rows: Callable[[pa.Table], Counter],
-) -> None:
+def test_what_is_exported_reads_back(ending, release, tmp_path, count_rows):
     path = tmp_path / f"people{ending}"
     notes = release.export(path, plain=True)
     back = read_all(path)
@@ -47,7 +36,7 @@ def test_what_is_exported_reads_back(
 
 
 @pytest.mark.parametrize("ending", [".sav", ".dta"])
-def test_labels_go_with_the_records(ending: str, release: rp.Release, tmp_path: Path) -> None:
+def test_labels_go_with_the_records(ending, release, tmp_path):
     release.export(tmp_path / f"a{ending}", plain=True)
     read = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta}[ending]
     _, about = read(tmp_path / f"a{ending}", output_format="dict")
@@ -57,9 +46,7 @@ def test_labels_go_with_the_records(ending: str, release: rp.Release, tmp_path: 
     assert about.file_label == "Randomised release (reconpriv)"
 
 
-def test_an_exported_release_is_the_same_release_again(
-    release: rp.Release, tmp_path: Path, key: rp.Key
-) -> None:
+def test_an_exported_release_is_the_same_release_again(release, tmp_path, key):
     """Labels survive the round trip, so the manifest of what was exported has them, too."""
     release.export(tmp_path / "a.dta", plain=True)
     with rp.read(tmp_path / "a.dta", sensitive="income", public="all") as table:
@@ -68,14 +55,14 @@ def test_an_exported_release_is_the_same_release_again(
     assert fields[0] == fields[1]
 
 
-def test_groups_can_be_exported(release: rp.Release, tmp_path: Path) -> None:
+def test_groups_can_be_exported(release, tmp_path):
     release.export(tmp_path / "groups.dta", groups=True)
     back = read_all(tmp_path / "groups.dta")
     assert back.column_names == ["sex", "region", "records", "trials"]
     assert sum(back["records"].to_pylist()) == release.records
 
 
-def test_the_command(release: rp.Release, tmp_path: Path, cli: Callable[..., Any]) -> None:
+def test_the_command(release, tmp_path, cli):
     file = tmp_path / "people.xpt"
     done = cli("export", release.path, file)
     script = file.with_suffix(".sas")
@@ -94,15 +81,13 @@ def test_the_command(release: rp.Release, tmp_path: Path, cli: Callable[..., Any
     ("name", "words"),
     [("a.sas7bdat", "Only SAS itself"), ("a.doc", "cannot be written"), ("no/a.sav", "no folder")],
 )
-def test_files_that_cannot_be_written(
-    name: str, words: str, release: rp.Release, tmp_path: Path
-) -> None:
+def test_files_that_cannot_be_written(name, words, release, tmp_path):
     with pytest.raises(rp.errors.OutputError, match=words):
         release.export(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-def export(column: list[Any], path: Path, kind: Any = None, name: str = "x") -> tuple[str, ...]:
+def export(column, path, kind=None, name="x"):
     return export_table(pa.table({name: pa.array(column, kind)}), {}, path)
 
 
@@ -117,16 +102,14 @@ def export(column: list[Any], path: Path, kind: Any = None, name: str = "x") -> 
         (["", None], "both empty and missing"),
     ],
 )
-def test_what_a_format_cannot_hold_is_refused(
-    ending: str, column: list[Any], words: str, tmp_path: Path
-) -> None:
+def test_what_a_format_cannot_hold_is_refused(ending, column, words, tmp_path):
     with pytest.raises(rp.errors.OutputError, match=words):
         export(column, tmp_path / f"a{ending}")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta"])
-def test_labels_of_codes_that_are_too_large_are_left_out(ending: str, tmp_path: Path) -> None:
+def test_labels_of_codes_that_are_too_large_are_left_out(ending, tmp_path):
     said = ColumnLabels("", ((1, "one"), (9_999_999_999, "refused"), (-(2**40), "low")))
     path = tmp_path / f"a{ending}"
     notes = export_table(pa.table({"x": [1, 2]}), {"x": said}, path)
@@ -136,10 +119,8 @@ def test_labels_of_codes_that_are_too_large_are_left_out(ending: str, tmp_path: 
     engine.close()
 
 
-def test_what_the_writer_does_not_take_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
+def test_what_the_writer_does_not_take_is_one_sentence(tmp_path, monkeypatch):
+    def fail(*_, **__):
         raise OverflowError("4711 is in the table")
 
     monkeypatch.setattr(pyreadstat, "write_sav", fail)
@@ -148,7 +129,7 @@ def test_what_the_writer_does_not_take_is_one_sentence(
     assert "4711" not in str(caught.value) and list(tmp_path.iterdir()) == []
 
 
-def test_limits_of_one_program(tmp_path: Path) -> None:
+def test_limits_of_one_program(tmp_path):
     with pytest.raises(rp.errors.OutputError, match="ends in a blank"):
         export(["a "], tmp_path / "a.sav")
     with pytest.raises(rp.errors.OutputError, match="32,767 bytes"):
@@ -175,16 +156,14 @@ def test_limits_of_one_program(tmp_path: Path) -> None:
         ([dt.time(1, 2, 3, 4), None], pa.time64("us")),
     ],
 )
-def test_values_survive_the_round_trip(
-    ending: str, column: list[Any], kind: pa.DataType, tmp_path: Path
-) -> None:
+def test_values_survive_the_round_trip(ending, column, kind, tmp_path):
     export(column, tmp_path / f"a{ending}", kind)
     back = read_all(tmp_path / f"a{ending}")["x"]
     assert back.to_pylist() == column
     assert back.type == kind
 
 
-def test_notes_tell_what_was_changed(tmp_path: Path) -> None:
+def test_notes_tell_what_was_changed(tmp_path):
     utc = pa.timestamp("us", "UTC")
     table = pa.table(
         {
@@ -221,23 +200,17 @@ def test_notes_tell_what_was_changed(tmp_path: Path) -> None:
         ("SAS", ["東京", "a-b", "_n_"], ["column", "a_b", "n"]),
     ],
 )
-def test_names_that_a_program_does_not_allow_are_changed(
-    program: str, names: list[str], expected: list[str]
-) -> None:
+def test_names_that_a_program_does_not_allow_are_changed(program, names, expected):
     assert list(file_names(names, program).values()) == expected
 
 
-def test_without_the_extra_one_sentence_names_it(
-    release: rp.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_one_sentence_names_it(release, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyreadstat", None)
     with pytest.raises(rp.errors.OutputError, match=r"-m pip install '.*pyreadstat>="):
         release.export(tmp_path / "a.sav")
 
 
-def test_a_release_without_groups_has_none_to_export(
-    release: rp.Release, tmp_path: Path, key: rp.Key
-) -> None:
+def test_a_release_without_groups_has_none_to_export(release, tmp_path, key):
     with rp.read(release.to_arrow(), sensitive="income", public="all") as table:
         plain = table.publish(
             rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "plain", key=key
@@ -246,7 +219,7 @@ def test_a_release_without_groups_has_none_to_export(
         plain.export(tmp_path / "a.sav", groups=True)
 
 
-def test_spss_names_texts_also_long_ones(tmp_path: Path) -> None:
+def test_spss_names_texts_also_long_ones(tmp_path):
     named = (("a", "the first"), ("a text of more than eight bytes", "a long one"))
     table = pa.table({"x": pa.array([value for value, _ in named])})
     assert export_table(table, {"x": ColumnLabels("", named)}, tmp_path / "a.sav") == ()

@@ -15,10 +15,9 @@ import pytest
 
 import reconpriv as rp
 from export_fixtures import KINDS, people, published
+from reconpriv.columns.schema import Column, Kind
 from reconpriv.engines.duckdb.engine import read_all
-from reconpriv.release.export_design import corrected_title, design_names
-from reconpriv.release.scripts.base import comparable
-from reconpriv.schema import Column, Kind
+from reconpriv.release.export_design import comparable, corrected_title, design_names
 from repository import ROOT
 
 SCRIPTS = {".csv": ".R", ".parquet": ".R", ".dta": ".do", ".sav": ".sps", ".xpt": ".sas"}
@@ -27,10 +26,10 @@ GOLDEN = ROOT / "tests" / "data" / "scripts"
 
 
 @pytest.fixture(scope="module")
-def releases(tmp_path_factory: pytest.TempPathFactory):
+def releases(tmp_path_factory):
     made: dict[str, rp.Release] = {}
 
-    def give(kind: str) -> rp.Release:
+    def give(kind):
         if kind not in made:
             made[kind] = published(kind, tmp_path_factory.mktemp("e") / "release", rp.Key.test())
         return made[kind]
@@ -123,8 +122,8 @@ def test_a_long_title_is_cut_and_the_correction_is_not(releases):
 
 
 def test_names_of_the_design_begin_like_no_column():
-    assert design_names(["age", "group"]).all == tuple(DESIGN)
-    assert design_names(["RP_group", "rp2_"]).trials == "rp3_trials"
+    assert design_names(["age", "group"]) == tuple(DESIGN)
+    assert design_names(["RP_group", "rp2_"])[2] == "rp3_trials"
 
 
 @pytest.mark.parametrize("ending", SCRIPTS)

@@ -1,11 +1,6 @@
 """Labels: from a statistical file into the manifest, to the analyst, and in place of codes."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -29,25 +24,25 @@ SEX = [
 ]
 
 
-def publish(source: Any, out: Path, key: rp.Key, **settings: Any) -> rp.Release:
+def publish(source, out, key, **settings):
     settings = {"sensitive": "income", "public": "all", **settings}
     with rp.read(source, **settings) as table:
         return table.publish(rp.Policy(0.5, 0.5, 0.3), out, key=key)
 
 
-def fields(release: rp.Release, resource: int = 0) -> dict[str, dict[str, Any]]:
+def fields(release, resource=0):
     described = release.manifest["resources"][resource]["schema"]["fields"]
     return {field["name"]: field for field in described}
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory, key: rp.Key) -> rp.Release:
+def labelled(tmp_path_factory, key):
     folder = tmp_path_factory.mktemp("labelled")
     return publish(write_survey(folder / "a.sav"), folder / "release", key)
 
 
 @pytest.mark.parametrize("ending", [".sav", ".dta"])
-def test_labels_describe_the_fields(ending: str, tmp_path: Path, key: rp.Key) -> None:
+def test_labels_describe_the_fields(ending, tmp_path, key):
     """A public value without a label is a category, too; the sensitive ones are the domain."""
     release = publish(write_survey(tmp_path / f"a{ending}"), tmp_path / "out", key)
     assert fields(release)["sex"] == {
@@ -59,7 +54,7 @@ def test_labels_describe_the_fields(ending: str, tmp_path: Path, key: rp.Key) ->
     assert fields(release, 1)["sex"] == fields(release)["sex"]
 
 
-def test_sas_files_have_variable_labels_only(tmp_path: Path, key: rp.Key) -> None:
+def test_sas_files_have_variable_labels_only(tmp_path, key):
     release = publish(write_survey(tmp_path / "a.xpt"), tmp_path / "out", key)
     assert fields(release)["sex"] == {
         "name": "sex", "type": "integer", "title": "Sex of the person",
@@ -67,9 +62,7 @@ def test_sas_files_have_variable_labels_only(tmp_path: Path, key: rp.Key) -> Non
     assert fields(release)["income"]["categories"] == [1, 2, 3]
 
 
-def test_labels_change_nothing_but_the_manifest(
-    labelled: rp.Release, tmp_path: Path, key: rp.Key, files_of: Callable[..., dict[str, bytes]]
-) -> None:
+def test_labels_change_nothing_but_the_manifest(labelled, tmp_path, key, files_of):
     plain = publish(write(SURVEY, tmp_path / "a.sav"), tmp_path / "plain", key)
     before, after = files_of(plain.path), files_of(labelled.path)
     assert {n for n in after if before[n] != after[n]} == {"datapackage.json"}
@@ -77,7 +70,7 @@ def test_labels_change_nothing_but_the_manifest(
     assert all("title" not in field for field in fields(plain).values())
 
 
-def test_a_value_in_dropped_records_alone_is_no_category(tmp_path: Path, key: rp.Key) -> None:
+def test_a_value_in_dropped_records_alone_is_no_category(tmp_path, key):
     """Value 9 of sex occurs only where income is missing, so it is not published."""
     dropped = SURVEY.with_columns(
         pl.when(pl.col("sex") == 9).then(None).otherwise(pl.col("income")).alias("income")
@@ -87,14 +80,14 @@ def test_a_value_in_dropped_records_alone_is_no_category(tmp_path: Path, key: rp
     assert fields(release)["sex"]["categories"] == SEX[:3]
 
 
-def test_a_dropped_column_has_no_label_in_the_release(tmp_path: Path, key: rp.Key) -> None:
+def test_a_dropped_column_has_no_label_in_the_release(tmp_path, key):
     path = write_survey(tmp_path / "a.sav")
     release = publish(path, tmp_path / "out", key, drop=["sex"])
     assert "Sex of the person" not in (release.path / "datapackage.json").read_text()
     assert set(release.info()["labels"]) == {"income"}
 
 
-def test_labels_of_numbers_go_into_the_description(tmp_path: Path, key: rp.Key) -> None:
+def test_labels_of_numbers_go_into_the_description(tmp_path, key):
     frame = SURVEY.with_columns(rate=pl.Series([0.5, 1.5] * 80))
     labels = {"rate": {0.5: "half", 1.5: "more"}}
     path = write(frame, tmp_path / "a.sav", variable_value_labels=labels)
@@ -106,7 +99,7 @@ def test_labels_of_numbers_go_into_the_description(tmp_path: Path, key: rp.Key) 
     }
 
 
-def test_the_analyst_is_told(labelled: rp.Release, cli: Callable[..., Any]) -> None:
+def test_the_analyst_is_told(labelled, cli):
     said = rp.open(labelled.path).info()["labels"]
     assert said["income"] == {"title": "Income class", "values": INCOME}
     shown = " ".join(cli("info", labelled.path).out.split())
@@ -115,7 +108,7 @@ def test_the_analyst_is_told(labelled: rp.Release, cli: Callable[..., Any]) -> N
     assert json.loads(cli("info", labelled.path, "--json").out)["labels"] == said
 
 
-def test_the_analysts_report_shows_labels(labelled: rp.Release) -> None:
+def test_the_analysts_report_shows_labels(labelled):
     from reconpriv.reports.analyst import analyst_html
 
     page = analyst_html(rp.open(labelled.path))
@@ -134,9 +127,7 @@ def test_the_analysts_report_shows_labels(labelled: rp.Release) -> None:
         ("categories", [{"value": 1, "label": 2}]),
     ],
 )
-def test_malformed_labels_are_a_damaged_manifest(
-    name: str, value: Any, labelled: rp.Release, tmp_path: Path
-) -> None:
+def test_malformed_labels_are_a_damaged_manifest(name, value, labelled, tmp_path):
     manifest = json.loads((labelled.path / "datapackage.json").read_text())
     manifest["resources"][0]["schema"]["fields"][0][name] = value
     (tmp_path / "datapackage.json").write_text(json.dumps(manifest))
@@ -144,7 +135,7 @@ def test_malformed_labels_are_a_damaged_manifest(
         Manifest.read(tmp_path)
 
 
-def test_labels_can_take_the_place_of_codes(tmp_path: Path, key: rp.Key) -> None:
+def test_labels_can_take_the_place_of_codes(tmp_path, key):
     """A code without a label becomes its own text."""
     path = write_survey(tmp_path / "a.dta")
     release = publish(path, tmp_path / "out", key, labels="apply")
@@ -155,14 +146,14 @@ def test_labels_can_take_the_place_of_codes(tmp_path: Path, key: rp.Key) -> None
     }  # fmt: skip
 
 
-def test_applied_labels_must_tell_values_apart(tmp_path: Path) -> None:
+def test_applied_labels_must_tell_values_apart(tmp_path):
     for labels in ({"income": {1: "low", 2: "low"}}, {"income": {1: "3"}}):
         path = write(SURVEY, tmp_path / "a.sav", variable_value_labels=labels)
         with pytest.raises(rp.errors.InputError, match="have the same label"):
             rp.read(path, sensitive="income", public="all", labels="apply")
 
 
-def test_labels_of_a_column_that_is_left_out_need_not_tell_values_apart(tmp_path: Path) -> None:
+def test_labels_of_a_column_that_is_left_out_need_not_tell_values_apart(tmp_path):
     labels = {"sex": {1: "same", 2: "same"}, "income": {1: "low", 2: "middle", 3: "high"}}
     path = write(SURVEY, tmp_path / "a.sav", variable_value_labels=labels)
     with rp.read(path, sensitive="income", public="all", drop="sex", labels="apply") as table:
@@ -171,9 +162,7 @@ def test_labels_of_a_column_that_is_left_out_need_not_tell_values_apart(tmp_path
         rp.read(path, sensitive="income", public="all", labels="apply")
 
 
-def test_labels_are_applied_only_where_there_are_some(
-    tmp_path: Path, cli: Callable[..., Any]
-) -> None:
+def test_labels_are_applied_only_where_there_are_some(tmp_path, cli):
     for source in (rp.dataset_path("adult"), SURVEY, write_survey(tmp_path / "a.xpt")):
         with pytest.raises(rp.errors.InputError, match="value labels"):
             rp.read(source, sensitive="income", public="all", labels="apply")
@@ -207,9 +196,7 @@ def test_labels_are_applied_only_where_there_are_some(
         ("SELECT a.sex FROM input a JOIN input b ON a.sex = b.income", {}),
     ],
 )
-def test_a_query_keeps_labels_of_columns_that_it_leaves_alone(
-    sql: str, kept: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_query_keeps_labels_of_columns_that_it_leaves_alone(sql, kept, tmp_path):
     engine = DuckDBEngine(write_survey(tmp_path / "a.sav"), sql=sql)
     titles = {"sex": "Sex of the person", "income": "Income class"}
     names = {column.name for column in engine.columns()}
@@ -218,15 +205,13 @@ def test_a_query_keeps_labels_of_columns_that_it_leaves_alone(
     assert found == {new: titles[old] for new, old in kept.items()}
 
 
-def test_an_attack_on_a_release_takes_no_labels(
-    labelled: rp.Release, cli: Callable[..., Any]
-) -> None:
+def test_an_attack_on_a_release_takes_no_labels(labelled, cli):
     for option in (("--labels", "apply"), ("--table", "x")):
         done = cli("attack", "side-channels", labelled.path, *option)
         assert (done.code, "has its columns" in done.err) == (2, True)
 
 
-def test_labels_are_no_side_channel(tmp_path: Path) -> None:
+def test_labels_are_no_side_channel(tmp_path):
     with rp.read(write_survey(tmp_path / "a.sav"), sensitive="income", public="all") as table:
         found = attack_side_channels(table, rp.Policy(0.5, 0.5, 0.3))
     assert {row["channel"] for row in found.table if row["leaks"] == "yes"} == set()

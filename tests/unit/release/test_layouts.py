@@ -1,12 +1,9 @@
 """The layout of a release on disk: as records or as cells, in one file or in several."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import hashlib
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,21 +19,21 @@ PUBLIC = ["age", "sex", "race"]
 DESIGNS = ["none", "paper", "octave", "public"]
 
 
-def policy_for(sample_size: str) -> rp.Policy:
+def policy_for(sample_size):
     return rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
 
 
-def quietly(folder: Path, **settings: str) -> rp.Release:
+def quietly(folder, **settings):
     with pytest.warns(rp.ReconprivWarning):
         return rp.open(folder, **settings)
 
 
 @pytest.fixture
-def small_files(monkeypatch: pytest.MonkeyPatch) -> int:
+def small_files(monkeypatch):
     """Releases of files of 7,000 rows."""
     plain = Layout.of.__func__  # type: ignore[attr-defined]
 
-    def of(cls, release_format: str, *, with_trials: bool) -> Layout:
+    def of(cls, release_format, *, with_trials):
         layout = plain(cls, release_format, with_trials=with_trials)
         return dataclasses.replace(layout, rows_per_file=7_000)
 
@@ -45,7 +42,7 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.mark.parametrize("sample_size", DESIGNS)
-def test_cells_say_the_same_as_records(adult, tmp_path: Path, sample_size: str) -> None:
+def test_cells_say_the_same_as_records(adult, tmp_path, sample_size):
     policy = policy_for(sample_size)
     for form in ("parquet", "cells"):
         adult.publish(policy, tmp_path / form, key=rp.Key.test(), file_format=form)
@@ -56,7 +53,7 @@ def test_cells_say_the_same_as_records(adult, tmp_path: Path, sample_size: str) 
     assert str(records.crosstab(["sex", "race"])) == str(cells.crosstab(["sex", "race"]))
 
 
-def test_cells_are_rows_with_a_count(adult, tmp_path: Path) -> None:
+def test_cells_are_rows_with_a_count(adult, tmp_path):
     adult.publish(policy_for("none"), tmp_path / "r", key=rp.Key.test(), file_format="cells")
     table = pq.read_table(tmp_path / "r" / "data.parquet")
     assert table.column_names == [*PUBLIC, "occupation", "count"]
@@ -69,7 +66,7 @@ def test_cells_are_rows_with_a_count(adult, tmp_path: Path) -> None:
     assert manifest["resources"][0]["rows"] == table.num_rows
 
 
-def test_a_column_called_count_is_not_in_the_way(tmp_path: Path) -> None:
+def test_a_column_called_count_is_not_in_the_way(tmp_path):
     table = pa.table(
         {"count": ["a", "b"] * 200, "Count_": ["x"] * 400, "s": ["u", "v", "w", "w"] * 100}
     )
@@ -80,7 +77,7 @@ def test_a_column_called_count_is_not_in_the_way(tmp_path: Path) -> None:
     assert quietly(tmp_path / "r").count(count="a").count == 200
 
 
-def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path: Path) -> None:
+def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path):
     adult.publish(policy_for("none"), tmp_path / "r", key=rp.Key.test(), file_format="cells")
     file = tmp_path / "r" / "data.parquet"
     table = pq.read_table(file)
@@ -91,7 +88,7 @@ def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 @pytest.mark.usefixtures("small_files")
-def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form) -> None:
+def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form):
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format=form)
     described = ReleaseFolder.open(tmp_path / "r")
     names = [file.name for file in described.data_files]
@@ -109,7 +106,7 @@ def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form
         assert rows == [7_000] * 6 + [48_842 - 42_000]
 
 
-def test_several_files_hold_what_one_holds(adult, tmp_path, request) -> None:
+def test_several_files_hold_what_one_holds(adult, tmp_path, request):
     adult.publish(policy_for("octave"), tmp_path / "one", key=rp.Key.test())
     request.getfixturevalue("small_files")
     adult.publish(policy_for("octave"), tmp_path / "several", key=rp.Key.test())
@@ -119,7 +116,7 @@ def test_several_files_hold_what_one_holds(adult, tmp_path, request) -> None:
 
 
 @pytest.mark.usefixtures("small_files")
-def test_each_of_several_files_is_checked(adult, tmp_path: Path) -> None:
+def test_each_of_several_files_is_checked(adult, tmp_path):
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
     (tmp_path / "r" / "data-00003.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(rp.ReconprivError, match=r"data-00003\.parquet does not match"):
@@ -127,7 +124,7 @@ def test_each_of_several_files_is_checked(adult, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_files")
-def test_a_file_outside_the_folder_cannot_be_named(adult, tmp_path: Path) -> None:
+def test_a_file_outside_the_folder_cannot_be_named(adult, tmp_path):
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
     manifest = json.loads((tmp_path / "r" / "datapackage.json").read_text())
     manifest["resources"][0]["path"][0] = "../../etc/passwd"
@@ -136,21 +133,19 @@ def test_a_file_outside_the_folder_cannot_be_named(adult, tmp_path: Path) -> Non
         quietly(tmp_path / "r").count(age=30)
 
 
-def test_an_unknown_format_is_refused(adult, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused(adult, tmp_path):
     with pytest.raises(rp.ReconprivError, match="parquet, csv, cells"):
         adult.publish(policy_for("octave"), tmp_path / "r", file_format="xlsx")
     assert not (tmp_path / "r").exists()
 
 
-def test_a_uri_needs_spark(adult, tmp_path: Path) -> None:
+def test_a_uri_needs_spark(adult, tmp_path):
     with pytest.raises(rp.ReconprivError, match='engine="spark"'):
         adult.publish(policy_for("octave"), "s3a://bucket/release")
 
 
 @pytest.mark.parametrize("sample_size", DESIGNS)
-def test_cells_on_disk_answer_as_cells_in_memory_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample_size: str
-) -> None:
+def test_cells_on_disk_answer_as_cells_in_memory_do(tmp_path, monkeypatch, sample_size):
     """Missing values, every estimator, every kind of query; parts of a few hundred cells."""
     table = pa.table(
         {
@@ -164,8 +159,8 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(
     memory = answers(quietly(tmp_path / "r"))
     monkeypatch.setattr(load, "_IN_MEMORY", 10)
     monkeypatch.setattr(stored, "CELLS_PER_PART", 150)
-    monkeypatch.setattr("reconpriv.engines.duckdb.engine._BATCH", 100)
-    monkeypatch.setattr("reconpriv.engines.duckdb.engine._LEAST_BATCH", 100)
+    monkeypatch.setattr("reconpriv.engines.duckdb.groups.BATCH", 100)
+    monkeypatch.setattr("reconpriv.engines.duckdb.groups._LEAST_BATCH", 100)
     release = quietly(tmp_path / "r")
     disk = answers(release)
     cells = release.answerer.cells
@@ -182,7 +177,7 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(
     assert not folder.exists()
 
 
-def answers(release: rp.Release) -> list[tuple[str, tuple[float, ...]]]:
+def answers(release):
     """Many kinds of questions; the texts of the answers and their figures."""
     singles = [
         release.count(), release.count(s="u"), release.count(g="a", s="v"),
@@ -203,7 +198,7 @@ def answers(release: rp.Release) -> list[tuple[str, tuple[float, ...]]]:
     return found
 
 
-def test_a_groups_file_that_goes_on_too_long_is_noticed(tmp_path: Path, monkeypatch) -> None:
+def test_a_groups_file_that_goes_on_too_long_is_noticed(tmp_path, monkeypatch):
     table = pa.table({"g": [f"k{i}" for i in range(400)] * 3, "s": ["u", "v", "w"] * 400})
     with rp.read(table, sensitive="s", public="all") as opened:
         opened.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
@@ -221,7 +216,7 @@ def test_a_groups_file_that_goes_on_too_long_is_noticed(tmp_path: Path, monkeypa
             quietly(tmp_path / "r").count(s="u")
 
 
-def test_memory_that_cannot_be_read_is_refused(adult, tmp_path: Path) -> None:
+def test_memory_that_cannot_be_read_is_refused(adult, tmp_path):
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test())
     with pytest.raises(rp.ReconprivError, match="2GB or 500MB"):
         quietly(tmp_path / "r", memory="much").count(age=30)

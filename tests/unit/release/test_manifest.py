@@ -1,38 +1,33 @@
 """One class writes and reads the manifest: it reads what it writes, and nothing else."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import reconpriv as rp
 from query_fixtures import people
-from reconpriv.release.described_files import Files
+from reconpriv.columns.schema import Column, ColumnLabels, Kind
+from reconpriv.release.described import Files
 from reconpriv.release.labels import as_published
 from reconpriv.release.manifest import Manifest, resource_names
-from reconpriv.schema import Column, ColumnLabels, Kind
 from repository import DATA
 
 BEFORE = sorted(folder for folder in (DATA / "before").iterdir() if folder.is_dir())
 POLICY = rp.Policy(0.5, 0.5, 0.3)
 
 
-def reread(manifest: Manifest) -> Manifest:
+def reread(manifest):
     return Manifest.from_dict(json.loads(manifest.to_json()))
 
 
 @pytest.fixture
-def octave() -> Manifest:
+def octave():
     return Manifest.read(DATA / "before" / "octave-parquet")
 
 
 @pytest.mark.parametrize("folder", BEFORE, ids=lambda folder: folder.name)
-def test_what_is_read_is_written_again_byte_for_byte(folder: Path) -> None:
+def test_what_is_read_is_written_again_byte_for_byte(folder):
     text = (folder / "datapackage.json").read_text(encoding="utf-8")
     manifest = Manifest.read(folder)
     assert manifest.to_json() == text
@@ -42,8 +37,8 @@ def test_what_is_read_is_written_again_byte_for_byte(folder: Path) -> None:
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "cells"])
 @pytest.mark.parametrize("size", ["none", "octave"])
 def test_a_release_that_was_written_is_described_as_one_that_was_read(
-    size: str, file_format: str, key: rp.Key, tmp_path: Path
-) -> None:
+    size, file_format, key, tmp_path
+):
     with rp.read(
         people(), sensitive="job", public="all", missing="value", bin={"age": 20}
     ) as table:
@@ -55,9 +50,7 @@ def test_a_release_that_was_written_is_described_as_one_that_was_read(
     assert made.manifest == read.manifest == json.loads(made.description.to_json())
 
 
-def test_a_release_that_was_written_does_not_read_itself_back(
-    key: rp.Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_that_was_written_does_not_read_itself_back(key, tmp_path, monkeypatch):
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(POLICY, tmp_path / "r", key=key)
     (tmp_path / "r" / "datapackage.json").unlink()
@@ -79,9 +72,7 @@ CODES = ((1, "yes"), (2, "no"))
         (Kind.NUMBER, ColumnLabels("Smokes", description="1 = yes; 2 = no")),
     ],
 )
-def test_labels_come_back_as_they_were_published(
-    octave: Manifest, kind: Kind, published: ColumnLabels
-) -> None:
+def test_labels_come_back_as_they_were_published(octave, kind, published):
     column = Column("smokes", kind)
     said = as_published(column, ColumnLabels("Smokes", CODES[::-1]), {0, 1, 7})
     assert said == published
@@ -90,7 +81,7 @@ def test_labels_come_back_as_they_were_published(
     assert reread(labelled) == labelled
 
 
-def test_a_sensitive_column_may_have_the_name_of_a_count(octave: Manifest) -> None:
+def test_a_sensitive_column_may_have_the_name_of_a_count(octave):
     schema = replace(octave.schema, sensitive=Column("trials", Kind.INTEGER), domain=(1, 2))
     manifest = replace(octave, schema=schema, labels={"trials": ColumnLabels("Visits")})
     assert reread(manifest) == manifest
@@ -98,7 +89,7 @@ def test_a_sensitive_column_may_have_the_name_of_a_count(octave: Manifest) -> No
     assert groups[-1] == {"name": "trials", "type": "integer"}
 
 
-def test_several_files_come_back_with_their_hashes(octave: Manifest) -> None:
+def test_several_files_come_back_with_their_hashes(octave):
     files = Files(("data-1.csv", "data-2.csv"), ("sha256:aa", "sha256:bb"), 7, 99)
     manifest = replace(octave, data_files=files)
     assert reread(manifest) == manifest
@@ -106,7 +97,7 @@ def test_several_files_come_back_with_their_hashes(octave: Manifest) -> None:
     assert described["reconpriv:hashes"] == ["sha256:aa", "sha256:bb"] and "hash" not in described
 
 
-def _named(change: Callable[[dict[str, Any]], object], octave: Manifest) -> tuple[str, ...]:
+def _named(change, octave):
     manifest = octave.as_dict()
     change(manifest)
     return Manifest.from_dict(manifest).unknown
@@ -128,13 +119,11 @@ def _named(change: Callable[[dict[str, Any]], object], octave: Manifest) -> tupl
     ids=["package", "block", "misplaced", "like ours", "resource", "schema", "field",
          "more resources", "nothing"],
 )  # fmt: skip
-def test_what_a_manifest_says_beyond_ours_is_named(
-    change: Callable[[dict[str, Any]], object], unknown: tuple[str, ...], octave: Manifest
-) -> None:
+def test_what_a_manifest_says_beyond_ours_is_named(change, unknown, octave):
     assert _named(change, octave) == unknown
 
 
-def test_the_version_is_that_which_the_content_needs(octave: Manifest) -> None:
+def test_the_version_is_that_which_the_content_needs(octave):
     binned = Manifest.read(DATA / "before" / "binned")
     assert (octave.format_version, binned.format_version) == (1, 2)
     for manifest, version in ((octave, 2), (binned, 1)):
@@ -155,5 +144,5 @@ def test_the_version_is_that_which_the_content_needs(octave: Manifest) -> None:
         ("no JSON", set()),
     ],
 )
-def test_resources_are_named_whatever_the_version(text: str, names: set[str]) -> None:
+def test_resources_are_named_whatever_the_version(text, names):
     assert resource_names(text) == names

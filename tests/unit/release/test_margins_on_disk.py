@@ -1,14 +1,10 @@
 """A release with margins: the same bytes from everywhere, described, checked and refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +15,8 @@ import pytest
 import reconpriv as rp
 from margin_fixtures import margin_key
 from query_fixtures import accept_hashes, edit_manifest, people
-from reconpriv.core.margins import NEIGHBOURS
 from reconpriv.errors import PolicyError, ReconprivError, ReleaseError
+from reconpriv.policy.margin_settings import NEIGHBOURS
 from reconpriv.release import manifest as described
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.manifest import Manifest
@@ -30,11 +26,11 @@ from repository import DATA
 KEY = margin_key(1)
 
 
-def policy(**more: Any) -> rp.Policy:
+def policy(**more):
     return rp.Policy(0.5, 0.5, 0.3, **({"margins": 0.4} | more))
 
 
-def publish(source: Any, folder: Path, chosen: rp.Policy | None = None, **read: Any) -> Path:
+def publish(source, folder, chosen=None, **read):
     layout = read.pop("file_format", "parquet")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
@@ -44,32 +40,32 @@ def publish(source: Any, folder: Path, chosen: rp.Policy | None = None, **read: 
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return publish(people(), tmp_path_factory.mktemp("margins") / "r")
 
 
-def files_of(path: Path) -> dict[str, bytes]:
+def files_of(path):
     return {file.name: file.read_bytes() for file in sorted(path.iterdir())}
 
 
 # --- the same bytes -------------------------------------------------------------------------------
 
 
-def shuffled(_: Path) -> pa.Table:
+def shuffled(_):
     return people().take(np.random.default_rng(3).permutation(people().num_rows))
 
 
-def parquet(folder: Path) -> Path:
+def parquet(folder):
     pq.write_table(people(), folder / "people.parquet", row_group_size=500)
     return folder / "people.parquet"
 
 
-def csv(folder: Path) -> Path:
+def csv(folder):
     pa.csv.write_csv(people(), folder / "people.csv")
     return folder / "people.csv"
 
 
-def several_files(folder: Path) -> Path:
+def several_files(folder):
     (folder / "parts").mkdir()
     for i in range(3):
         pq.write_table(shuffled(folder).slice(1_000 * i, 1_000), folder / "parts" / f"{i}.parquet")
@@ -77,9 +73,7 @@ def several_files(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("source", [shuffled, parquet, csv, several_files])
-def test_the_same_key_gives_the_same_bytes(
-    folder: Path, source: Callable[[Path], Any], tmp_path: Path
-) -> None:
+def test_the_same_key_gives_the_same_bytes(folder, source, tmp_path):
     made = publish(source(tmp_path), tmp_path / "r")
     assert files_of(made) == files_of(folder)
     assert set(files_of(made)) == {
@@ -87,18 +81,14 @@ def test_the_same_key_gives_the_same_bytes(
     }  # fmt: skip
 
 
-def test_small_batches_give_the_same_bytes(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("reconpriv.engines.duckdb.engine._BATCH", 40)
-    monkeypatch.setattr("reconpriv.engines.duckdb.engine._LEAST_BATCH", 40)
+def test_small_batches_give_the_same_bytes(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("reconpriv.engines.duckdb.groups.BATCH", 40)
+    monkeypatch.setattr("reconpriv.engines.duckdb.groups._LEAST_BATCH", 40)
     assert files_of(publish(people(), tmp_path / "r")) == files_of(folder)
 
 
 @pytest.mark.parametrize("file_format", ["csv", "cells"])
-def test_every_layout_holds_the_same_margins(
-    folder: Path, tmp_path: Path, file_format: str
-) -> None:
+def test_every_layout_holds_the_same_margins(folder, tmp_path, file_format):
     made = publish(people(), tmp_path / "r", file_format=file_format)
     mine, theirs = (
         read_margins(ReleaseFolder(path, Manifest.read(path))) for path in (folder, made)
@@ -111,12 +101,12 @@ def test_every_layout_holds_the_same_margins(
 # --- noise ----------------------------------------------------------------------------------------
 
 
-def margins_in(path: Path) -> dict[tuple, int]:
+def margins_in(path):
     table = pq.read_table(path / "margins.parquet").to_pylist()
     return {tuple(list(row.values())[:-1]): row["count"] for row in table}
 
 
-def test_one_changed_value_redraws_all_noise(folder: Path, tmp_path: Path) -> None:
+def test_one_changed_value_redraws_all_noise(folder, tmp_path):
     """Else two releases with one key would show which counts a value was moved between."""
     rows = people().to_pylist()
     first = next(i for i, row in enumerate(rows) if row["Sex"] == "F" and row["job"] == "nurse")
@@ -136,7 +126,7 @@ def test_one_changed_value_redraws_all_noise(folder: Path, tmp_path: Path) -> No
     assert publish(people(), tmp_path / "again") and margins_in(tmp_path / "again") == before
 
 
-def test_another_rho_gives_independent_noise(folder: Path, tmp_path: Path) -> None:
+def test_another_rho_gives_independent_noise(folder, tmp_path):
     other = margins_in(publish(people(), tmp_path / "r", policy(margins=0.41)))
     mine = margins_in(folder)
     both = sorted(set(mine) & set(other), key=str)
@@ -155,7 +145,7 @@ def test_another_rho_gives_independent_noise(folder: Path, tmp_path: Path) -> No
 # --- the manifest ---------------------------------------------------------------------------------
 
 
-def test_the_manifest_says_how_private_the_margins_are(folder: Path) -> None:
+def test_the_manifest_says_how_private_the_margins_are(folder):
     block = json.loads((folder / "datapackage.json").read_text())["reconpriv"]
     said = block["margins"]
     margins = rp.Margins(0.4)
@@ -170,16 +160,14 @@ def test_the_manifest_says_how_private_the_margins_are(folder: Path) -> None:
     assert Manifest.read(folder).unknown == ()
 
 
-def test_only_margins_ask_for_the_third_format(tmp_path: Path) -> None:
+def test_only_margins_ask_for_the_third_format(tmp_path):
     plain = publish(people(), tmp_path / "r", policy(margins=None))
     assert Manifest.read(plain).format_version == 1
     assert "margins" not in (plain / "datapackage.json").read_text()
     assert rp.open(plain).count(job="nurse").from_margins == 0
 
 
-def test_an_older_reader_refuses_in_one_sentence(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_reader_refuses_in_one_sentence(folder, monkeypatch):
     monkeypatch.setattr(described, "FORMAT_VERSION", 2)
     with pytest.raises(ReleaseError) as caught:
         rp.open(folder)
@@ -189,7 +177,7 @@ def test_an_older_reader_refuses_in_one_sentence(
     assert "\n" not in sentence
 
 
-def test_the_margins_are_those_of_no_true_count(folder: Path) -> None:
+def test_the_margins_are_those_of_no_true_count(folder):
     """Neither true counts nor rows that were left out are in any file."""
     truth = len(
         [row for row in people().to_pylist() if row["Sex"] == "F" and row["job"] == "nurse"]
@@ -204,22 +192,20 @@ def test_the_margins_are_those_of_no_true_count(folder: Path) -> None:
 # --- damage ---------------------------------------------------------------------------------------
 
 
-def refusal(path: Path) -> str:
+def refusal(path):
     with pytest.raises(ReconprivError) as caught:
         rp.open(path).count(job="nurse")
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def rewritten(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+def rewritten(path, change):
     file = path / "margins.parquet"
     pq.write_table(change(pq.read_table(file)), file)
     accept_hashes(path)
 
 
-def test_a_margins_file_that_was_changed_cut_or_removed_is_refused(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_margins_file_that_was_changed_cut_or_removed_is_refused(folder, tmp_path):
     copy = Path(shutil.copytree(folder, tmp_path / "r"))
     file = copy / "margins.parquet"
     whole = file.read_bytes()
@@ -245,9 +231,7 @@ def test_a_margins_file_that_was_changed_cut_or_removed_is_refused(
     ],
     ids=["short", "long", "order", "column", "name", "values", "no counts", "the same row twice"],
 )
-def test_a_margins_file_that_does_not_match_its_manifest_is_refused(
-    folder: Path, tmp_path: Path, change: Callable[[pa.Table], pa.Table]
-) -> None:
+def test_a_margins_file_that_does_not_match_its_manifest_is_refused(folder, tmp_path, change):
     copy = Path(shutil.copytree(folder, tmp_path / "r"))
     rewritten(copy, change)
     assert "margins.parquet does not match its manifest" in refusal(copy)
@@ -266,15 +250,13 @@ def test_a_margins_file_that_does_not_match_its_manifest_is_refused(
         lambda said: said.pop("epsilon"),
     ],
 )
-def test_a_damaged_block_is_refused(folder: Path, tmp_path: Path, change: Callable) -> None:
+def test_a_damaged_block_is_refused(folder, tmp_path, change):
     copy = Path(shutil.copytree(folder, tmp_path / "r"))
     edit_manifest(copy, lambda manifest: change(manifest["reconpriv"]["margins"]))
     assert refusal(copy).startswith("The manifest of")
 
 
-def test_a_manifest_without_the_file_of_its_margins_is_refused(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_manifest_without_the_file_of_its_margins_is_refused(folder, tmp_path):
     copy = Path(shutil.copytree(folder, tmp_path / "r"))
     edit_manifest(copy, lambda manifest: manifest["resources"].pop())
     assert refusal(copy).startswith("The manifest of")
@@ -283,9 +265,7 @@ def test_a_manifest_without_the_file_of_its_margins_is_refused(
 # --- bad input ------------------------------------------------------------------------------------
 
 
-def test_a_column_of_a_million_values_is_refused_with_the_memory_it_would_need(
-    tmp_path: Path,
-) -> None:
+def test_a_column_of_a_million_values_is_refused_with_the_memory_it_would_need(tmp_path):
     n = 1_000_000
     rng = np.random.default_rng(0)
     table = pa.table(
@@ -310,7 +290,7 @@ def test_a_column_of_a_million_values_is_refused_with_the_memory_it_would_need(
     assert not (tmp_path / "r").exists()
 
 
-def test_tables_by_name_are_those_that_are_published(tmp_path: Path) -> None:
+def test_tables_by_name_are_those_that_are_published(tmp_path):
     chosen = policy(margins=rp.Margins(0.4, tables=["Sex", ("region", "Sex")]))
     path = publish(people(), tmp_path / "r", chosen)
     said = Manifest.read(path).margins
@@ -321,7 +301,7 @@ def test_tables_by_name_are_those_that_are_published(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(f.name for f in (DATA / "before").iterdir() if f.is_dir()))
-def test_releases_of_before_have_no_margins(name: str) -> None:
+def test_releases_of_before_have_no_margins(name):
     manifest = Manifest.read(DATA / "before" / name)
     if not name.startswith("margins"):
         assert manifest.margins is None

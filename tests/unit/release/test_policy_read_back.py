@@ -1,32 +1,29 @@
 """A release is read back with the whole policy that it was made with."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from reconpriv.policy.promise import promise
 from reconpriv.release.manifest import Manifest
-from reconpriv.theory.bounds import BOUNDS, Tails
+from reconpriv.theory.tails.bounds import BOUNDS
 from repository import DATA
 
 POLICY = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
 DAY = datetime.date(2020, 1, 1)
 
 
-def bold(count: Any) -> Tails:
+def bold(count):
     """A bound of the publisher's own."""
     return BOUNDS["chernoff"].tails(count)
 
 
-def table(values: list[Any]) -> pa.Table:
+def table(values):
     return pa.table(
         {
             "age": np.repeat([20, 30, 40, 50], 60),
@@ -50,7 +47,7 @@ VALUES = {
         ("text", POLICY),
         ("text", replace(POLICY, harmless=["c"], bound="exact", sample_size="octave")),
         ("text", replace(POLICY, harmless=["c"], sample_size="paper", exposed_above=0.1)),
-        ("text", replace(POLICY, news_only=True, sample_size="public")),
+        ("text", replace(POLICY, sample_size="public")),
         ("text", replace(POLICY, margins=rp.Margins(1.0, tables=["town", ("age", "town")]))),
         ("text", replace(POLICY, harmless=["a"], protect={"age": 20, "town": "*"})),
         ("text", replace(POLICY, bound=bold, sample_size="none", harmless=["b"])),
@@ -60,13 +57,11 @@ VALUES = {
         ("missing", replace(POLICY, harmless=["NULL"], bound="exact")),
     ],
 )
-def test_a_policy_is_read_back_as_the_policy_of_the_release(
-    values: str, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_a_policy_is_read_back_as_the_policy_of_the_release(values, policy, key, tmp_path):
     raw = table(VALUES[values])
     with rp.read(raw, sensitive="s", public="all", missing="value") as source:
         made = source.publish(policy, tmp_path / "r", key=key)
-        settled, schema = source.settled(policy), source.schema
+        settled, schema = source.fitted(policy), source.schema
     read = Manifest.read(tmp_path / "r")
     found = read.policy
     if policy.tail_bound.name not in BOUNDS:
@@ -78,22 +73,29 @@ def test_a_policy_is_read_back_as_the_policy_of_the_release(
         assert found.tail_bound is policy.tail_bound
     for name in ("retention", "epsilon", "delta", "sample_size", "unattainable", "exposed_above"):
         assert getattr(found, name) == getattr(policy, name)
-    assert found.news_only == policy.news_only
     assert found.harmless == policy.harmless_in(schema)
     assert found.harmless_values == settled.harmless_values == len(policy.harmless)
-    if policy.needs_facts:
-        assert found.facts.harmless == settled.facts.harmless
-        assert found.facts.overall is None  # a release has no frequency of its table
-    assert (found.wanted_margins is None) == (policy.wanted_margins is None)
-    if policy.wanted_margins is not None:
+    assert found.harmless_flags == settled.harmless_flags
+    assert bool(found.margins) == bool(policy.margins)
+    if policy.margins:
         assert found.wanted_margins == policy.wanted_margins
-    assert (found.wanted_protection is None) == (policy.wanted_protection is None)
-    if policy.wanted_protection is not None:
+    assert bool(found.protect) == bool(policy.protect)
+    if policy.protect:
         assert found.wanted_protection.names == ("age", "town")
         assert found.wanted_protection.as_dict() == {"age": [20, 40, 60], "town": "*"}
 
 
-def test_a_release_made_before_today_s_limits_on_p_and_epsilon_still_opens() -> None:
+def test_a_release_that_protects_news_only_still_says_so():
+    manifest = json.loads((DATA / "before" / "octave-parquet" / "datapackage.json").read_text())
+    manifest["reconpriv"] |= {"news_only": True, "format_version": 4}
+    found = Manifest.from_dict(manifest)
+    assert found.news_only and found.format_version == 4
+    assert found.block()["news_only"] is True
+    words = "whose share is more than 50 % above or below its share of the whole table"
+    assert words in promise(found.policy_as_dict())
+
+
+def test_a_release_made_before_today_s_limits_on_p_and_epsilon_still_opens():
     manifest = json.loads((DATA / "before" / "octave-parquet" / "datapackage.json").read_text())
     manifest["reconpriv"] |= {"epsilon": 3.0, "retention": 1e-12}
     found = Manifest.from_dict(manifest).policy
@@ -112,7 +114,7 @@ def test_a_release_made_before_today_s_limits_on_p_and_epsilon_still_opens() -> 
         {"harmless": ["nobody"]},
     ],
 )
-def test_an_impossible_policy_is_damage(damage: dict[str, Any]) -> None:
+def test_an_impossible_policy_is_damage(damage):
     manifest = json.loads((DATA / "before" / "octave-parquet" / "datapackage.json").read_text())
     manifest["reconpriv"] |= damage
     with pytest.raises(ValueError):

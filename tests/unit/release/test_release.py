@@ -13,8 +13,6 @@ import re
 import socket
 import stat
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,17 +21,17 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.engines import record_file
-from reconpriv.engines.duckdb import engine as duckdb_engine
+from reconpriv.engines.duckdb import groups as duckdb_groups
 
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
 SAMPLE_SIZES = ["paper", "octave", "public", "none"]
 
 
-def manifest_of(folder: Path) -> dict:
+def manifest_of(folder):
     return json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
 
 
-def data_of(folder: Path) -> pa.Table:
+def data_of(folder):
     return pq.read_table(folder / "data.parquet")
 
 
@@ -42,26 +40,21 @@ def data_of(folder: Path) -> pa.Table:
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_a_release_has_just_these_files(
-    census_release: Callable, sample_size: str, file_format: str
-) -> None:
+def test_a_release_has_just_these_files(census_release, sample_size, file_format):
     folder = census_release("Education", sample_size, file_format).path
     groups = {f"groups.{file_format}"} if sample_size in ("octave", "public") else set()
     names = {file.name for file in folder.iterdir()}
     assert names == {f"data.{file_format}", "datapackage.json"} | groups
 
 
-def test_nothing_is_left_beside_a_release(small: pa.Table, policy: rp.Policy, key: rp.Key,
-                                          tmp_path: Path, scratch: Path) -> None:  # fmt: skip
+def test_nothing_is_left_beside_a_release(small, policy, key, tmp_path, scratch):
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "desk" / "out", key=key)
     assert os.listdir(tmp_path / "desk") == ["out"]
     assert list(scratch.iterdir()) == []
 
 
-def test_a_release_may_be_read_by_those_whom_the_umask_allows(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_a_release_may_be_read_by_those_whom_the_umask_allows(small, policy, key, tmp_path):
     old = os.umask(0o027)
     try:
         with rp.read(small, sensitive="Education", public="all") as table:
@@ -79,8 +72,8 @@ def test_a_release_may_be_read_by_those_whom_the_umask_allows(
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
 def test_the_manifest_names_every_file_with_its_bytes_and_hash(
-    census_release: Callable, sample_size: str, file_format: str
-) -> None:
+    census_release, sample_size, file_format
+):
     folder = census_release("Education", sample_size, file_format).path
     resources = manifest_of(folder)["resources"]
     assert {r["path"] for r in resources} == {f.name for f in folder.iterdir()} - {
@@ -93,7 +86,7 @@ def test_the_manifest_names_every_file_with_its_bytes_and_hash(
         assert resource["format"] == file_format
 
 
-def test_the_manifest_is_a_data_package_of_version_2(census_release: Callable) -> None:
+def test_the_manifest_is_a_data_package_of_version_2(census_release):
     manifest = manifest_of(census_release("Education").path)
     assert manifest["$schema"] == "https://datapackage.org/profiles/2.0/datapackage.json"
     assert [resource["name"] for resource in manifest["resources"]] == ["data", "groups"]
@@ -107,15 +100,13 @@ def test_the_manifest_is_a_data_package_of_version_2(census_release: Callable) -
         assert resource["rows"] == file.metadata.num_rows
 
 
-def test_field_types_are_those_of_the_table_schema(census_release: Callable) -> None:
+def test_field_types_are_those_of_the_table_schema(census_release):
     data = manifest_of(census_release("Education").path)["resources"][0]
     kinds = {field["name"]: field["type"] for field in data["schema"]["fields"]}
     assert kinds == dict.fromkeys(CENSUS, "string") | {"Age": "integer", "Occupation": "integer"}
 
 
-def test_the_block_holds_the_policy_and_the_domain(
-    census_release: Callable, census: pa.Table
-) -> None:
+def test_the_block_holds_the_policy_and_the_domain(census_release, census):
     manifest = manifest_of(census_release("Education").path)
     block = manifest["reconpriv"]
     assert block["format_version"] == 1
@@ -136,16 +127,14 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_the_block_holds_nothing_else(census_release: Callable, sample_size: str) -> None:
+def test_the_block_holds_nothing_else(census_release, sample_size):
     """A new field must be thought about: it has to be derived from the published table."""
     manifest = manifest_of(census_release("Education", sample_size).path)
     assert set(manifest["reconpriv"]) <= ALLOWED
     assert set(manifest) <= {"$schema", "name", "resources", "reconpriv"}
 
 
-def test_a_declared_domain_is_published_in_full(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_a_declared_domain_is_published_in_full(small, policy, key, tmp_path):
     domain = [*sorted(set(small["Education"].to_pylist())), "none of these"]
     with rp.read(small, sensitive="Education", public="all", domain=domain) as table:
         table.publish(policy, tmp_path / "out", key=key)
@@ -153,25 +142,21 @@ def test_a_declared_domain_is_published_in_full(
     assert "none of these" in data_of(tmp_path / "out")["Education"].to_pylist()
 
 
-def test_paper_mode_tells_no_trials(census_release: Callable) -> None:
+def test_paper_mode_tells_no_trials(census_release):
     text = (census_release("Education", "paper").path / "datapackage.json").read_text()
     assert "trials" not in text
     assert "group_counts" not in text
 
 
 @pytest.mark.parametrize("given", [rp.Key.test(), rp.Key.test().secret])
-def test_the_test_key_is_flagged(
-    given: rp.Key | bytes, small: pa.Table, policy: rp.Policy, tmp_path: Path
-) -> None:
+def test_the_test_key_is_flagged(given, small, policy, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=given)
     assert manifest_of(tmp_path / "out")["reconpriv"]["test_key"] is True
     assert any("test key" in note for note in release.warnings)
 
 
-def test_the_test_key_is_flagged_on_the_command_line(
-    cli: Callable, small: pa.Table, tmp_path: Path
-) -> None:
+def test_the_test_key_is_flagged_on_the_command_line(cli, small, tmp_path):
     pq.write_table(small, tmp_path / "t.parquet")
     outcome = cli(
         "publish",
@@ -192,9 +177,7 @@ def test_the_test_key_is_flagged_on_the_command_line(
 
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
 @pytest.mark.parametrize("sensitive", ["Education", "Occupation"])
-def test_records_are_sorted_by_group_then_value(
-    census_release: Callable, sensitive: str, sample_size: str
-) -> None:
+def test_records_are_sorted_by_group_then_value(census_release, sensitive, sample_size):
     data = data_of(census_release(sensitive, sample_size).path)
     assert data.column_names == [n for n in CENSUS if n != sensitive] + [sensitive]
     rows = list(zip(*(column.to_pylist() for column in data.columns), strict=True))
@@ -204,9 +187,8 @@ def test_records_are_sorted_by_group_then_value(
 @pytest.mark.parametrize("sample_size", ["octave", "public", "none"])
 @pytest.mark.parametrize("sensitive", ["Education", "Occupation"])
 def test_public_counts_of_all_groups_are_exactly_those_of_the_original(
-    census_release: Callable, census: pa.Table, count_rows: Callable, sensitive: str,
-    sample_size: str,
-) -> None:  # fmt: skip
+    census_release, census, count_rows, sensitive, sample_size
+):
     public = [name for name in CENSUS if name != sensitive]
     original = count_rows(census.select(public))
     folder = census_release(sensitive, sample_size).path
@@ -219,7 +201,7 @@ def test_public_counts_of_all_groups_are_exactly_those_of_the_original(
 
 
 @pytest.mark.parametrize("sample_size", ["octave", "public"])
-def test_trials_lie_between_one_and_the_size(census_release: Callable, sample_size: str) -> None:
+def test_trials_lie_between_one_and_the_size(census_release, sample_size):
     release = census_release("Education", sample_size)
     groups = pq.read_table(release.path / "groups.parquet")
     records, trials = groups["records"].to_numpy(), groups["trials"].to_numpy()
@@ -229,7 +211,7 @@ def test_trials_lie_between_one_and_the_size(census_release: Callable, sample_si
     assert int(trials.sum()) == release.written.trials
 
 
-def test_public_trials_depend_on_the_size_alone(census_release: Callable, census: pa.Table) -> None:
+def test_public_trials_depend_on_the_size_alone(census_release, census):
     """Trials = min(|g|, floor s(1)), with s(1) from Eq. 10."""
     m = len(census["Education"].unique())
     t = 0.5 / m
@@ -240,15 +222,13 @@ def test_public_trials_depend_on_the_size_alone(census_release: Callable, census
     assert (trials == np.minimum(records, limit)).all()
 
 
-def test_octave_trials_take_few_sizes(census_release: Callable) -> None:
+def test_octave_trials_take_few_sizes(census_release):
     groups = pq.read_table(census_release("Education", "octave").path / "groups.parquet")
     records, trials = groups["records"].to_numpy(), groups["trials"].to_numpy()
     assert len(set(trials[trials < records].tolist())) <= 5  # octaves of f: 1, 1/2, … down to 1/16
 
 
-def test_paper_mode_keeps_totals_up_to_coin_flips(
-    census_release: Callable, census: pa.Table, count_rows: Callable
-) -> None:
+def test_paper_mode_keeps_totals_up_to_coin_flips(census_release, census, count_rows):
     public = [name for name in CENSUS if name != "Education"]
     release = census_release("Education", "paper")
     original = count_rows(census.select(public))
@@ -264,16 +244,14 @@ def test_paper_mode_keeps_totals_up_to_coin_flips(
 
 
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_sensitive_values_are_perturbed(
-    census_release: Callable, census: pa.Table, count_rows: Callable, sample_size: str
-) -> None:
+def test_sensitive_values_are_perturbed(census_release, census, count_rows, sample_size):
     data = data_of(census_release("Education", sample_size).path)
     unchanged = count_rows(data) & count_rows(census.select(data.column_names))
     assert unchanged.total() < 0.8 * 148_318
 
 
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_csv_and_parquet_hold_the_same_records(census_release: Callable, sample_size: str) -> None:
+def test_csv_and_parquet_hold_the_same_records(census_release, sample_size):
     as_parquet = census_release("Education", sample_size)
     as_csv = census_release("Education", sample_size, "csv")
     names = ["data", "groups"] if sample_size in ("octave", "public") else ["data"]
@@ -286,9 +264,7 @@ def test_csv_and_parquet_hold_the_same_records(census_release: Callable, sample_
         assert rows == [list(row) for row in zip(*columns, strict=True)]
 
 
-def test_a_csv_release_keeps_missing_apart_from_empty(
-    policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_a_csv_release_keeps_missing_apart_from_empty(policy, key, tmp_path):
     rows = [{"g": g, "s": s} for g in ("", None, 'a "b"', "c,d", "e\nf") for s in "xy" * 5]
     with rp.read(pa.Table.from_pylist(rows), sensitive="s", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key, file_format="csv")
@@ -300,9 +276,7 @@ def test_a_csv_release_keeps_missing_apart_from_empty(
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
-def test_missing_as_a_value_of_the_domain_round_trips(
-    file_format: str, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_missing_as_a_value_of_the_domain_round_trips(file_format, policy, key, tmp_path):
     table = pa.table({"g": ["a", "b"] * 300, "s": ["x", None, "y", None, "z", "x"] * 100})
     with rp.read(table, sensitive="s", public="all", missing="value") as opened:
         assert opened.schema.domain == ("x", "y", "z", None)
@@ -315,9 +289,7 @@ def test_missing_as_a_value_of_the_domain_round_trips(
         assert again.audit(policy).records == release.records == 600
 
 
-def test_a_null_in_a_declared_domain_file_means_missing(
-    policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_a_null_in_a_declared_domain_file_means_missing(policy, key, tmp_path):
     (tmp_path / "domain.json").write_text('["x", "y", "z", null]')
     table = pa.table({"g": ["a", "b"] * 30, "s": ["x", None, "y"] * 20})
     with rp.read(
@@ -329,10 +301,7 @@ def test_a_null_in_a_declared_domain_file_means_missing(
 # --- Parquet on disk --------------------------------------------------------------------------
 
 
-def test_row_groups_have_a_fixed_size(
-    monkeypatch: pytest.MonkeyPatch, small: pa.Table, policy: rp.Policy, key: rp.Key,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+def test_row_groups_have_a_fixed_size(monkeypatch, small, policy, key, tmp_path):
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 300)
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
@@ -342,9 +311,8 @@ def test_row_groups_have_a_fixed_size(
 
 
 def test_dictionaries_hold_just_the_values_in_their_row_group_sorted(
-    monkeypatch: pytest.MonkeyPatch, small: pa.Table, policy: rp.Policy, key: rp.Key,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    monkeypatch, small, policy, key, tmp_path
+):
     """A dictionary with more in it would tell of values that are not published there."""
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 300)
     with rp.read(small, sensitive="Education", public="all") as table:
@@ -358,7 +326,7 @@ def test_dictionaries_hold_just_the_values_in_their_row_group_sorted(
                 assert chunk.dictionary.to_pylist() == sorted(set(chunk.to_pylist()))
 
 
-def test_parquet_files_carry_no_metadata_of_ours(census_release: Callable) -> None:
+def test_parquet_files_carry_no_metadata_of_ours(census_release):
     for file in ("data.parquet", "groups.parquet"):
         metadata = pq.read_metadata(census_release("Education").path / file)
         assert not metadata.metadata
@@ -366,13 +334,13 @@ def test_parquet_files_carry_no_metadata_of_ours(census_release: Callable) -> No
 
 
 def test_groups_larger_than_batches_and_row_groups_change_no_cell(
-    monkeypatch: pytest.MonkeyPatch, key: rp.Key, count_rows: Callable, tmp_path: Path
-) -> None:
+    monkeypatch, key, count_rows, tmp_path
+):
     """Each group has more than 1,000 cells; a batch holds 300, a row group 1,000 records."""
     rng = np.random.default_rng(8)
     table = pa.table({"g": [*"abc"] * 4_000, "s": rng.integers(0, 1_500, 12_000)})
 
-    def published(name: str, sample_size: str) -> tuple[Counter, dict[str, bytes]]:
+    def published(name, sample_size):
         policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
         with rp.read(table, sensitive="s", public="all", domain=range(1_500)) as opened:
             opened.publish(policy, tmp_path / name, key=key)
@@ -381,21 +349,20 @@ def test_groups_larger_than_batches_and_row_groups_change_no_cell(
         return count_rows(data_of(tmp_path / name)), rest
 
     whole = [published(f"whole-{size}", size) for size in SAMPLE_SIZES]
-    monkeypatch.setattr(duckdb_engine, "_BATCH", 300)
+    monkeypatch.setattr(duckdb_groups, "BATCH", 300)
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 1_000)
-    monkeypatch.setattr("reconpriv.core.kernel._TRIALS_AT_ONCE", 10)
-    monkeypatch.setattr("reconpriv.core.kernel._COUNTS_AT_ONCE", 10)
-    monkeypatch.setattr("reconpriv.core.randomness.CHUNK", 997)
+    monkeypatch.setattr("reconpriv.protect.kernel._TRIALS_AT_ONCE", 10)
+    monkeypatch.setattr("reconpriv.protect.kernel._COUNTS_AT_ONCE", 10)
+    monkeypatch.setattr("reconpriv.cells.randomness.CHUNK", 997)
     assert [published(f"pieces-{size}", size) for size in SAMPLE_SIZES] == whole
 
 
 def test_many_small_batches_change_no_byte(
-    monkeypatch: pytest.MonkeyPatch, census_release: Callable, key: rp.Key, policy: rp.Policy,
-    files_of: Callable, tmp_path: Path,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(duckdb_engine, "_BATCH", 777)
-    monkeypatch.setattr(duckdb_engine, "_KEEP", 0)
-    monkeypatch.setattr("reconpriv.core.kernel._COUNTS_AT_ONCE", 10_000)
+    monkeypatch, census_release, key, policy, files_of, tmp_path
+):
+    monkeypatch.setattr(duckdb_groups, "BATCH", 777)
+    monkeypatch.setattr(duckdb_groups, "_KEEP", 0)
+    monkeypatch.setattr("reconpriv.protect.kernel._COUNTS_AT_ONCE", 10_000)
     public = [name for name in CENSUS if name != "Education"]
     source = rp.dataset_path("census_workers")
     with rp.read(source, sensitive="Education", public=public) as table:
@@ -409,9 +376,8 @@ def test_many_small_batches_change_no_byte(
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
 def test_publishing_twice_with_one_key_gives_identical_files(
-    sample_size: str, file_format: str, small: pa.Table, key: rp.Key, files_of: Callable,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    sample_size, file_format, small, key, files_of, tmp_path
+):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
     for name in ("one", "two"):
         with rp.read(small, sensitive="Education", public="all") as table:
@@ -419,9 +385,7 @@ def test_publishing_twice_with_one_key_gives_identical_files(
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
 
-def test_an_audit_before_a_publication_changes_nothing(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, files_of: Callable, tmp_path: Path
-) -> None:
+def test_an_audit_before_a_publication_changes_nothing(small, policy, key, files_of, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "one", key=key)
         table.audit(policy)
@@ -429,18 +393,14 @@ def test_an_audit_before_a_publication_changes_nothing(
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
 
-def test_another_key_gives_another_release(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_another_key_gives_another_release(small, policy, key, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "one", key=key)
         table.publish(policy, tmp_path / "two", key=rp.Key.test())
     assert data_of(tmp_path / "one") != data_of(tmp_path / "two")
 
 
-def test_without_a_key_every_release_is_another_and_says_so(
-    small: pa.Table, policy: rp.Policy, tmp_path: Path
-) -> None:
+def test_without_a_key_every_release_is_another_and_says_so(small, policy, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         releases = [table.publish(policy, tmp_path / name) for name in ("one", "two")]
     assert data_of(tmp_path / "one") != data_of(tmp_path / "two")
@@ -449,9 +409,7 @@ def test_without_a_key_every_release_is_another_and_says_so(
         assert release.manifest["reconpriv"]["test_key"] is False
 
 
-def test_a_key_may_be_an_object_bytes_hex_or_a_file(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, files_of: Callable, tmp_path: Path
-) -> None:
+def test_a_key_may_be_an_object_bytes_hex_or_a_file(small, policy, key, files_of, tmp_path):
     key.write(tmp_path / "key")
     forms = [key, key.secret, key.secret.hex(), tmp_path / "key", str(tmp_path / "key")]
     with rp.read(small, sensitive="Education", public="all") as table:
@@ -461,7 +419,7 @@ def test_a_key_may_be_an_object_bytes_hex_or_a_file(
     assert all(content == contents[0] for content in contents)
 
 
-def cells_by_group(folder: Path) -> dict[tuple, Counter]:
+def cells_by_group(folder):
     data = data_of(folder)
     cells: dict[tuple, Counter] = {}
     for *group, value in zip(*(column.to_pylist() for column in data.columns), strict=True):
@@ -471,9 +429,7 @@ def cells_by_group(folder: Path) -> dict[tuple, Counter]:
 
 @pytest.mark.parametrize("which", ["largest", "new"])
 @pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_one_added_record_changes_only_its_own_group(
-    sample_size: str, which: str, small: pa.Table, key: rp.Key, tmp_path: Path
-) -> None:
+def test_one_added_record_changes_only_its_own_group(sample_size, which, small, key, tmp_path):
     groups = Counter(zip(*(c.to_pylist() for c in small.columns[:-1]), strict=True))
     own = groups.most_common(1)[0][0] if which == "largest" else ("Male", "White", "Astronaut")
     row = pa.Table.from_pylist(
@@ -491,8 +447,8 @@ def test_one_added_record_changes_only_its_own_group(
 
 @pytest.mark.parametrize("at", [0, 1_000, 3_999])
 def test_an_added_record_adds_a_trial_and_changes_none_where_nothing_is_sampled(
-    at: int, small: pa.Table, key: rp.Key, count_rows: Callable, tmp_path: Path
-) -> None:
+    at, small, key, count_rows, tmp_path
+):
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
     more = pa.concat_tables([small, small.slice(at, 1)])
     for name, table in (("before", small), ("after", more)):
@@ -506,7 +462,7 @@ def test_an_added_record_adds_a_trial_and_changes_none_where_nothing_is_sampled(
 # --- secrets ----------------------------------------------------------------------------------
 
 
-def readable(folder: Path) -> bytes:
+def readable(folder):
     """Everything of a release as somebody would read it: raw, decompressed and as metadata."""
     parts = []
     for file in folder.iterdir():
@@ -524,7 +480,7 @@ def readable(folder: Path) -> bytes:
     return b"\n".join(parts)
 
 
-def key_forms(secret: bytes) -> list[bytes]:
+def key_forms(secret):
     forms = []
     for value in (secret, secret[::-1]):
         plain, url = base64.b64encode(value), base64.urlsafe_b64encode(value)
@@ -537,7 +493,7 @@ def key_forms(secret: bytes) -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def planted_counts() -> dict[str, int]:
+def planted_counts():
     """Counts of sensitive values that are easy to look for."""
     return {"anthrax": 12_347, "botulism": 7_919, "cholera": 10_007, "dengue": 301}
 
@@ -547,9 +503,8 @@ def planted_counts() -> dict[str, int]:
     [*((size, "parquet") for size in SAMPLE_SIZES), ("octave", "csv"), ("paper", "csv")],
 )
 def test_planted_secrets_are_not_in_a_release(
-    sample_size: str, file_format: str, planted_counts: dict[str, int], process: Callable,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    sample_size, file_format, planted_counts, process, tmp_path
+):
     key = rp.Key(hashlib.sha256(b"a planted key").digest())
     folder = tmp_path / "hunter2-ward" / "site=northwing"
     folder.mkdir(parents=True)
@@ -588,9 +543,7 @@ def test_planted_secrets_are_not_in_a_release(
     assert not [form for form in key_forms(key.secret) if form.decode("latin-1") in shown]
 
 
-def test_the_raw_histogram_of_no_group_is_published(
-    planted_counts: dict[str, int], key: rp.Key, tmp_path: Path
-) -> None:
+def test_the_raw_histogram_of_no_group_is_published(planted_counts, key, tmp_path):
     """Every published count differs from the raw one: the perturbation cannot have been skipped."""
     values = [value for value, count in planted_counts.items() for _ in range(count)]
     table = pa.table({"region": ["north"] * len(values), "diagnosis": values})
@@ -602,9 +555,7 @@ def test_the_raw_histogram_of_no_group_is_published(
         assert all(published[value] != count for value, count in planted_counts.items())
 
 
-def test_the_publishers_objects_show_no_key(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_the_publishers_objects_show_no_key(small, policy, key, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     shown = " ".join([
@@ -618,7 +569,7 @@ def test_the_publishers_objects_show_no_key(
 # --- Python -----------------------------------------------------------------------------------
 
 
-def test_publish_returns_what_was_written(census_release: Callable) -> None:
+def test_publish_returns_what_was_written(census_release):
     release = census_release("Education")
     summary = release.as_dict()
     assert summary["records"] == release.records == 148_318
@@ -631,8 +582,7 @@ def test_publish_returns_what_was_written(census_release: Callable) -> None:
     assert "<table>" in release._repr_html_()
 
 
-def test_publish_takes_a_path_or_text(small: pa.Table, policy: rp.Policy, key: rp.Key,
-                                      tmp_path: Path) -> None:  # fmt: skip
+def test_publish_takes_a_path_or_text(small, policy, key, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, str(tmp_path / "text") + "/", key=key)
         table.publish(policy, tmp_path / "path", key=key)
@@ -641,9 +591,7 @@ def test_publish_takes_a_path_or_text(small: pa.Table, policy: rp.Policy, key: r
     ).read_bytes()
 
 
-def test_publish_refuses_what_exists_and_overwrites_when_told(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_publish_refuses_what_exists_and_overwrites_when_told(small, policy, key, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
         with pytest.raises(rp.ReconprivError, match="exists already"):
@@ -653,7 +601,7 @@ def test_publish_refuses_what_exists_and_overwrites_when_told(
     assert not (tmp_path / "out" / "data.parquet").exists()
 
 
-def test_errors_are_builtins_too(small: pa.Table, policy: rp.Policy, tmp_path: Path) -> None:
+def test_errors_are_builtins_too(small, policy, tmp_path):
     with pytest.raises(FileNotFoundError):
         rp.read(tmp_path / "nope.parquet", sensitive="x", public="all")
     with pytest.raises(ValueError, match="no column"):
@@ -665,8 +613,7 @@ def test_errors_are_builtins_too(small: pa.Table, policy: rp.Policy, tmp_path: P
             table.publish(policy, tmp_path)
 
 
-def test_progress_is_reported(small: pa.Table, policy: rp.Policy, key: rp.Key,
-                              tmp_path: Path) -> None:  # fmt: skip
+def test_progress_is_reported(small, policy, key, tmp_path):
     seen: list[tuple[str, float]] = []
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key,

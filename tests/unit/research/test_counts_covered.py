@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from lab.counts_covered import counts_covered
 from reconpriv.attacks.attacked_table import AttackedTable
-from reconpriv.queries.estimate import Design
-from reconpriv.research.counts_covered import counts_covered
+from reconpriv.estimate.counts import Design
 
 KEYS = 12
 

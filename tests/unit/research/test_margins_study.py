@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reconpriv.core.kernel import Kernel
-from reconpriv.core.margin_plan import margins_of
-from reconpriv.queries.answer import Answerer, Settings
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import prepare_margins
-from reconpriv.queries.plan import publish_cube
+from reconpriv.answers.answerer import Answerer
+from reconpriv.estimate.counts import Design, Settings
+from reconpriv.estimate.measurements import prepare_margins
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.margins.plan import margins_of
+from reconpriv.protect.publish_cube import publish_cube
 from reconpriv.research.data import study_key
 from reconpriv.research.error import prepare
 from reconpriv.research.margins import combined_estimates

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
+from lab.promise_check import PromiseCheck
 from reconpriv.attacks.attacked_table import AttackedTable, Publication
-from reconpriv.core.margin_limits import CountedLimits
-from reconpriv.research.promise_check import PromiseCheck
+from reconpriv.protect.margins.limits import CountedLimits
 
 KEYS = 80
 POLICY = replace(rp.preset("recommended"), margins=2.0)

@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 
 from query_fixtures import people_release
+from reconpriv.answers.count_table import EstimateTable
 from reconpriv.errors import InputError, OutputError
-from reconpriv.queries.table import EstimateTable
-from reconpriv.show import charts, palette
-from reconpriv.show.answer_chart import answer_chart
+from reconpriv.show.charts import drawing as charts
+from reconpriv.show.charts import palette
+from reconpriv.show.charts.answer_chart import answer_chart
 
 FIGURES = "SELECT Sex, share(job = 'nurse') AS nurses, avg(age) AS age FROM release GROUP BY Sex"
 SCORES = {"baker": 1, "clerk": 2, "nurse": 3, "pilot": 4}

@@ -1,14 +1,12 @@
 """The one HTML builder: everything is escaped unless it is declared markup."""
 
-from __future__ import annotations
-
 from reconpriv.show import markup
 from reconpriv.show.markup import Html, join, tag
 
 NASTY = "</p><script>alert('&')</script>\""
 
 
-def test_text_is_escaped_wherever_it_stands() -> None:
+def test_text_is_escaped_wherever_it_stands():
     made = [
         tag("p", NASTY),
         tag("p", [NASTY, [NASTY]]),
@@ -25,11 +23,11 @@ def test_text_is_escaped_wherever_it_stands() -> None:
     assert "<script" not in page and page.count("alert") == 2
 
 
-def test_an_attribute_cannot_be_left_early() -> None:
+def test_an_attribute_cannot_be_left_early():
     assert tag("p", title='" onclick="x') == '<p title="&quot; onclick=&quot;x"></p>'
 
 
-def test_markup_stays_markup_only_as_it_was_made() -> None:
+def test_markup_stays_markup_only_as_it_was_made():
     """To add to it or to put it into a text makes it text again, which is escaped."""
     bold = tag("b", "x")
     assert tag("p", bold) == "<p><b>x</b></p>"
@@ -37,7 +35,7 @@ def test_markup_stays_markup_only_as_it_was_made() -> None:
     assert "<b>" not in tag("p", f"{bold}")
 
 
-def test_elements_and_attributes() -> None:
+def test_elements_and_attributes():
     assert tag("br") == "<br>"
     assert tag("p", None, 0, 1.5) == "<p>01.5</p>"
     assert tag("a", class_="b", aria_label="c", hidden=True, id=None, open=False) == (

@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from rich.table import Table as RichTable
-from rich.text import Text
 
 import reconpriv as rp
 from reconpriv.attacks import ATTACKS, Effort, attack
-from reconpriv.show.attacks import attack_tables, attack_view
-from reconpriv.show.rows import FittingTable
+from reconpriv.show.document import Facts, Field, Grid
+from reconpriv.show.results.attacks import attack_document
 from reconpriv.show.text import as_text
 
 ADULT = {
@@ -33,34 +31,27 @@ EFFORT = Effort(releases=4, draws=100)
 LONG = "a-value-of-exactly-thirty-char"
 
 
-def words_of(table: RichTable) -> list[str]:
-    """Every word of the headings and of the cells."""
-    heads = [column.header for column in table.columns] if table.show_header else []
-    cells = [cell for column in table.columns for cell in column.cells]
-    return [word for text in (*heads, *cells) for word in str(text).split()]
-
-
-def check(table: RichTable, width: int) -> str:
+def check(grid, width):
     """No line is wider than the console and no word is broken; the text, for more."""
-    text = as_text(table, width)
+    text = as_text([grid], width)
     assert max(cell_len(line) for line in text.splitlines()) <= width, text
-    missing = set(words_of(table)) - set(text.split())
+    heads = [field.name for field in grid.fields if not field.picture] if grid.headed else []
+    cells = [cell for row in grid.texts for cell in row]
+    missing = {word for one in (*heads, *cells) for word in one.split()} - set(text.split())
     assert not missing, f"{missing} not in\n{text}"
     return text
 
 
-def made(heads: list[str], rows: list[tuple[Any, ...]], **settings: Any) -> FittingTable:
-    table = FittingTable(**settings)
-    for i, head in enumerate(heads):
-        numbers = isinstance(rows[0][i], int | float)
-        table.add_column(Text(head), justify="right" if numbers else "left")
-    for row in rows:
-        table.add_row(*(Text(str(value)) for value in row))
-    return table
+def made(heads, rows, title=""):
+    fields = [
+        Field(head, str if isinstance(rows[0][i], int | float) else None)
+        for i, head in enumerate(heads)
+    ]
+    return Grid(fields, rows, title)
 
 
 @pytest.fixture(scope="module", params=["adult", "census_workers"])
-def attacked(request: pytest.FixtureRequest) -> list[Any]:
+def attacked(request):
     roles: dict[str, Any] = {"adult": ADULT, "census_workers": CENSUS}[request.param]
     numbered = roles["sql"].replace("*", "*, row_number() OVER () // 3 AS pid", 1)
     policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
@@ -71,29 +62,31 @@ def attacked(request: pytest.FixtureRequest) -> list[Any]:
 
 
 @pytest.mark.parametrize("width", [80, 60])
-def test_every_attack_fits(attacked: list[Any], width: int) -> None:
+def test_every_attack_fits(attacked, width):
     assert {result.name for result in attacked} == set(ATTACKS)
     for result in attacked:
-        for table in attack_tables(result):
-            check(table, width)
-        text = as_text(attack_view(result), width)
+        document = attack_document(result)
+        for part in document:
+            if isinstance(part, Grid):
+                check(part, width)
+        text = as_text(document, width)
         assert max(map(cell_len, text.splitlines())) <= width
 
 
-def test_a_table_with_room_is_left_alone() -> None:
+def test_a_table_with_room_is_left_alone():
     table = made(["group", "size"], [("Female, White", 251), ("Male, Black", 3)], title="Worst")
     expected = ["Worst", "group          size", "Female, White   251", "Male, Black       3"]
     assert check(table, 80).splitlines() == expected
 
 
-def test_headings_wrap_between_words_before_anything_else() -> None:
+def test_headings_wrap_between_words_before_anything_else():
     table = made(["sample size", *["mean relative error"] * 6], [("octave", *[0.123] * 6)])
     lines = check(table, 80).splitlines()
     assert lines[-1].split() == ["octave", *["0.123"] * 6]
     assert 2 <= len(lines) <= 4
 
 
-def test_a_heading_gives_way_before_a_text_does() -> None:
+def test_a_heading_gives_way_before_a_text_does():
     group = "a group that takes fifty characters, all told: 123"
     table = made(["group", "mean relative error", "largest f"], [(group, 0.1, 0.25)])
     assert len(check(table, 90).splitlines()) == 2
@@ -102,7 +95,7 @@ def test_a_heading_gives_way_before_a_text_does() -> None:
     assert lines[-1].startswith(group)
 
 
-def test_too_many_columns_are_split_and_each_part_names_its_rows() -> None:
+def test_too_many_columns_are_split_and_each_part_names_its_rows():
     heads = ["size", "from", *(f"figure{i:02}" for i in range(12))]
     rows = [("octave", 1, *range(100, 112)), ("octave", 200, *range(200, 212))]
     text = check(made(heads, rows), 80)
@@ -117,7 +110,7 @@ def test_too_many_columns_are_split_and_each_part_names_its_rows() -> None:
 
 
 @pytest.mark.parametrize("labels", [[], ["sex"]])
-def test_an_estimate_stays_beside_its_interval(labels: list[str]) -> None:
+def test_an_estimate_stays_beside_its_interval(labels):
     names = [f"figure{i}" for i in range(7)]
     heads = [*labels, *(head for name in names for head in (name, "interval"))]
     row = (*("F" for _ in labels), *range(100, 114))
@@ -132,7 +125,7 @@ def test_an_estimate_stays_beside_its_interval(labels: list[str]) -> None:
     assert shown == [(name, str(100 + 2 * i)) for i, name in enumerate(names)]
 
 
-def test_wide_names_and_values_become_blocks() -> None:
+def test_wide_names_and_values_become_blocks():
     heads = [f"{LONG[:28]}{i:02}" for i in range(4)]
     rows = [tuple(f"{LONG[:27]}{r}{i:02}" for i in range(4)) for r in range(2)]
     text = check(made(heads, rows), 80)
@@ -142,30 +135,26 @@ def test_wide_names_and_values_become_blocks() -> None:
     ]
 
 
-def test_wide_group_values_and_a_wide_column_name_stay_whole() -> None:
+def test_wide_group_values_and_a_wide_column_name_stay_whole():
     rows = [(f"{LONG}, {LONG}, {LONG}", 1_234_567, 0.123, 12.5)]
     check(made(["group", LONG, "largest f", "private up to"], rows), 80)
 
 
-def test_names_and_values_wrap_between_words_and_a_long_value_is_folded() -> None:
-    table = FittingTable(show_header=False)
-    table.add_column()
-    table.add_column()
-    table.add_row("groups violated as the paper says (a tail under δ)", "1,234 of 5,678 " * 4)
-    check(table, 60)
-    table.add_row("file", "x" * 100)
-    lines = as_text(table, 60).splitlines()
+def test_names_and_values_wrap_between_words_and_a_long_value_is_folded():
+    rows = [("groups violated as the paper says (a tail under δ)", "1,234 of 5,678 " * 4)]
+    check(Grid([Field(""), Field("")], rows, headed=False), 60)
+    lines = as_text([Facts([*rows, ("file", "x" * 100)])], 60).splitlines()
     assert max(map(len, lines)) <= 60
     assert sum(line.count("x") for line in lines) == 100
 
 
-def test_wide_characters_count_twice() -> None:
+def test_wide_characters_count_twice():
     table = made(["質問", "answer"], [("東京都の人口" * 4, 1), ("大阪", 22)])
     for width in (80, 60):
         check(table, width)
 
 
-def on_a_terminal(*words: str) -> str:
+def on_a_terminal(*words):
     """What a command shows on a terminal of 80 columns."""
     master, slave = pty.openpty()
     env = {**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
@@ -185,7 +174,7 @@ def on_a_terminal(*words: str) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
-def test_a_terminal_of_80_columns_shows_an_attack_unbroken() -> None:
+def test_a_terminal_of_80_columns_shows_an_attack_unbroken():
     text = on_a_terminal("attack", "micro", "example:adult", "-s", "occupation", "--public",
                          "age,sex,race", "--missing", "value")  # fmt: skip
     assert "persons" in text.split()

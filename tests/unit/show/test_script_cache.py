@@ -1,18 +1,14 @@
 """Scripts are made once, and made again where the cache cannot be trusted or used."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
-from reconpriv.show.script_cache import cache_folder, kept
+from reconpriv.show.charts.script_cache import cache_folder, kept
 
 SCRIPT = "const é = '\r\n';\n"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "reconpriv"
     return cache_folder()
@@ -21,10 +17,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Maker:
     """Counts how often a script is made."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.times = 0
 
-    def __call__(self) -> str:
+    def __call__(self):
         self.times += 1
         return SCRIPT
 
@@ -64,7 +60,7 @@ def test_without_a_place_to_keep_it_a_script_is_made_each_time(tmp_path, monkeyp
 
 
 def test_an_error_while_making_it_is_passed_on_and_leaves_nothing(folder):
-    def fail() -> str:
+    def fail():
         raise ValueError("no bundle")
 
     with pytest.raises(ValueError, match="no bundle"):

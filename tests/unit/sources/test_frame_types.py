@@ -7,8 +7,6 @@ import decimal
 import json
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -30,14 +28,14 @@ S = ["abc"[i] for i in CODES]
 BIG = 2**60 + 1
 
 
-def publish(source: Any, **more: Any) -> Any:
+def publish(source, **more):
     with pytest.warns(rp.ReconprivWarning, match="test key"):
         return rp.publish(
             source, POLICY, **{"sensitive": "s", "public": "all", "key": rp.Key.test()} | more
         )
 
 
-def refusal(source: Any, **more: Any) -> str:
+def refusal(source, **more):
     """One sentence and its hint; nothing is left where the release would have been."""
     with pytest.raises(rp.ReconprivError) as caught:
         rp.publish(
@@ -48,7 +46,7 @@ def refusal(source: Any, **more: Any) -> str:
     return str(caught.value)
 
 
-def pick(values: Sequence[Any], kind: Any) -> Any:
+def pick(values, kind):
     return pandas.array([values[i] for i in G], dtype=kind)
 
 
@@ -58,7 +56,7 @@ def pick(values: Sequence[Any], kind: Any) -> Any:
 @pytest.mark.parametrize(
     "kind", ["Int64", "UInt64", "int64[pyarrow]", "uint64[pyarrow]", "object", "category"]
 )
-def test_large_whole_numbers_among_missing_ones_stay_as_they_are(kind: str) -> None:
+def test_large_whole_numbers_among_missing_ones_stay_as_they_are(kind):
     numbers = pick([BIG, None], "Int64" if kind == "category" else kind)
     frame = pandas.DataFrame({"g": numbers, "s": S}).astype({"g": kind})
     back = publish(frame)
@@ -68,12 +66,12 @@ def test_large_whole_numbers_among_missing_ones_stay_as_they_are(kind: str) -> N
     assert all(isinstance(value, int | np.integer) for value in back["g"].dropna())
 
 
-def test_whole_numbers_beyond_64_bits_are_not_taken_for_dates() -> None:
+def test_whole_numbers_beyond_64_bits_are_not_taken_for_dates():
     frame = pandas.DataFrame({"g": pick([2**63 + 1, None], object), "s": S})
     assert "cannot be turned into an Arrow table (OverflowError)" in refusal(frame)
 
 
-def test_large_numbers_of_a_query_and_of_a_release_stay_whole(tmp_path: Path) -> None:
+def test_large_numbers_of_a_query_and_of_a_release_stay_whole(tmp_path):
     frame = pandas.DataFrame({"g": pick([BIG, None], "Int64"), "s": S})
     back = publish(frame, sql="FROM input", out=tmp_path / "release")
     assert back["g"].dropna().unique().tolist() == [BIG]
@@ -97,7 +95,7 @@ def test_large_numbers_of_a_query_and_of_a_release_stay_whole(tmp_path: Path) ->
     ],
     ids=str,
 )
-def test_a_pandas_type_grows_with_the_domain(column: Any, domain: list[Any], kind: str) -> None:
+def test_a_pandas_type_grows_with_the_domain(column, domain, kind):
     frame = pandas.DataFrame({"g": G, "s": column})
     values = publish(frame, domain=domain)["s"]
     assert str(values.dtype) == kind
@@ -106,9 +104,7 @@ def test_a_pandas_type_grows_with_the_domain(column: Any, domain: list[Any], kin
     assert bool(values.isna().any()) == (None in domain)
 
 
-def test_a_value_that_its_type_would_lose_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_that_its_type_would_lose_leaves_nothing(tmp_path, monkeypatch):
     """Should a type not know a value, there is a sentence and no folder."""
     monkeypatch.setattr("reconpriv.frames.pandas_type", lambda kind, domain: kind)
     monkeypatch.setattr("reconpriv.frames.polars_type", lambda kind, domain: kind)
@@ -126,7 +122,7 @@ def test_a_value_that_its_type_would_lose_leaves_nothing(
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_domain_beyond_64_bits_is_refused() -> None:
+def test_a_domain_beyond_64_bits_is_refused():
     frame = pandas.DataFrame({"g": G, "s": CODES})
     assert (
         refusal(frame, domain=[0, 1, 2, 2**63]) == "The domain holds whole numbers beyond 64 bits."
@@ -136,7 +132,7 @@ def test_a_domain_beyond_64_bits_is_refused() -> None:
 # --- Polars and Arrow
 
 
-def test_a_polars_type_grows_with_the_domain() -> None:
+def test_a_polars_type_grows_with_the_domain():
     for kind, values, domain, wider in (
         (polars.Enum(["c", "a", "b"]), S, ["a", "b", "c", "d"], polars.Enum(["c", "a", "b", "d"])),
         (polars.Int8(), CODES, [0, 1, 2, 300, None], polars.Int16()),
@@ -161,7 +157,7 @@ def test_a_polars_type_grows_with_the_domain() -> None:
     ],
     ids=str,
 )
-def test_an_arrow_type_grows_with_the_domain(kind: pa.DataType, wider: pa.DataType) -> None:
+def test_an_arrow_type_grows_with_the_domain(kind, wider):
     values = pa.array(CODES, pa.int8())
     if pa.types.is_dictionary(kind):
         values = values.dictionary_encode().cast(kind)
@@ -175,7 +171,7 @@ def test_an_arrow_type_grows_with_the_domain(kind: pa.DataType, wider: pa.DataTy
     assert set(back["s"].to_pylist()) == {0, 1, 2, 300}
 
 
-def test_the_index_of_a_dictionary_grows_with_the_domain() -> None:
+def test_the_index_of_a_dictionary_grows_with_the_domain():
     values = pa.array(S).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
     domain = ["a", "b", "c", *(f"v{i}" for i in range(900))]
     with pytest.warns(rp.ReconprivWarning, match="only perturbs"):
@@ -187,7 +183,7 @@ def test_the_index_of_a_dictionary_grows_with_the_domain() -> None:
     assert back.schema.field("s").type == pa.dictionary(pa.int16(), pa.string())
 
 
-def test_columns_that_arrow_itself_cannot_cast_come_back() -> None:
+def test_columns_that_arrow_itself_cannot_cast_come_back():
     ids = [uuid.UUID(int=i).bytes for i in G]
     table = pa.table(
         {
@@ -217,7 +213,7 @@ def test_columns_that_arrow_itself_cannot_cast_come_back() -> None:
         ("int16", [], "int16"),
     ],
 )
-def test_the_next_integer_type(name: str, domain: list[Any], wider: str) -> None:
+def test_the_next_integer_type(name, domain, wider):
     assert wide_integer(name, domain) == wider
 
 
@@ -226,7 +222,7 @@ def test_the_next_integer_type(name: str, domain: list[Any], wider: str) -> None
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_moments_of_every_unit_survive_with_and_without_a_zone(unit: str, zone: str | None) -> None:
+def test_moments_of_every_unit_survive_with_and_without_a_zone(unit, zone):
     whole = pa.array([1_600_000_000, 1_600_000_001]).take(pa.array(G))
     factor = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     moments = pa.compute.multiply(whole, factor).cast(pa.timestamp(unit, zone))
@@ -245,7 +241,7 @@ def test_moments_of_every_unit_survive_with_and_without_a_zone(unit: str, zone: 
 @pytest.mark.parametrize(
     "kind", [pa.timestamp("ns"), pa.timestamp("ns", "UTC"), pa.time64("ns")], ids=str
 )
-def test_parts_of_a_microsecond_are_refused_not_rounded(kind: pa.DataType, tmp_path: Path) -> None:
+def test_parts_of_a_microsecond_are_refused_not_rounded(kind, tmp_path):
     table = pa.table({"g": pa.array([123_456_788, 123_456_789], kind).take(pa.array(G)), "s": S})
     typed = table.to_pandas(types_mapper=pandas.ArrowDtype)
     for source in (table, typed, polars.LazyFrame(table)):
@@ -256,7 +252,7 @@ def test_parts_of_a_microsecond_are_refused_not_rounded(kind: pa.DataType, tmp_p
 
 
 @pytest.mark.parametrize("day", ["20000-01-01", "0044-03-15 (BC)", "infinity", "-infinity"])
-def test_a_date_that_python_cannot_hold_is_refused_by_name(day: str) -> None:
+def test_a_date_that_python_cannot_hold_is_refused_by_name(day):
     query = f"SELECT CASE WHEN i % 2 = 0 THEN DATE '{day}' ELSE DATE '9999-12-31' END AS d,"
     relation = duckdb.sql(f"{query} 'abc'[1 + i % 3] AS s FROM range(400) r(i)")
     for sensitive in ("d", "s"):
@@ -269,7 +265,7 @@ def test_a_date_that_python_cannot_hold_is_refused_by_name(day: str) -> None:
 # --- what is no table
 
 
-def test_names_that_are_not_text_are_refused() -> None:
+def test_names_that_are_not_text_are_refused():
     assert "name 0 of a column" in refusal(pandas.DataFrame({0: G, "s": S}))
     assert "name ('a', 'b')" in refusal(pandas.DataFrame({("a", "b"): G, ("s", ""): S}))
     twice = pandas.DataFrame(np.c_[G, G, CODES], columns=["g", "g", "s"])
@@ -288,18 +284,18 @@ def test_names_that_are_not_text_are_refused() -> None:
     ],
     ids=lambda source: type(source).__module__ + "." + type(source).__name__,
 )
-def test_what_is_no_table_is_named(source: Any) -> None:
+def test_what_is_no_table_is_named(source):
     assert refusal(source).startswith(f"A table cannot be read from a {type(source).__name__}.")
     with pytest.raises(rp.ReconprivError, match="A table cannot be read from"):
         rp.read(source, sensitive="s", public="all")
 
 
 @pytest.mark.parametrize("source", [pandas.DataFrame(), polars.DataFrame(), pa.table({})], ids=str)
-def test_a_frame_without_columns_is_refused(source: Any) -> None:
+def test_a_frame_without_columns_is_refused(source):
     assert "has no columns" in refusal(source)
 
 
-def test_a_period_is_not_taken_for_a_number() -> None:
+def test_a_period_is_not_taken_for_a_number():
     periods = pandas.PeriodIndex(["2020-01", "2020-02"], freq="M")[G]
     frame = pandas.DataFrame({"g": periods, "s": S})
     assert "'g' holds values of a type that cannot be published" in refusal(frame)
@@ -310,7 +306,7 @@ def test_a_period_is_not_taken_for_a_number() -> None:
     assert "'g' of the InMemoryDataset is of a type" in refusal(pa.dataset.dataset(table))
 
 
-def test_a_type_that_duckdb_does_not_know_is_not_blamed_on_a_file() -> None:
+def test_a_type_that_duckdb_does_not_know_is_not_blamed_on_a_file():
     table = pa.table({"g": pa.array(np.float16(G)), "s": S})
     assert refusal(table).startswith("The frame cannot be read. A column of a type")
 
@@ -323,9 +319,7 @@ def test_a_type_that_duckdb_does_not_know_is_not_blamed_on_a_file() -> None:
         (lambda _: polars.scan_parquet("/nowhere/secret77.parquet"), "FileNotFound"),
     ],
 )
-def test_an_error_of_polars_is_named_without_its_text(
-    query: Callable[[polars.LazyFrame], polars.LazyFrame], kind: str
-) -> None:
+def test_an_error_of_polars_is_named_without_its_text(query, kind):
     frame = query(polars.LazyFrame({"g": ["secret77"] * N, "s": S}))
     for more in ({}, {"sql": "FROM input"}):
         message = refusal(frame, **more)
@@ -334,7 +328,7 @@ def test_an_error_of_polars_is_named_without_its_text(
         assert "nope" not in message
 
 
-def test_a_stream_that_was_read_already_is_not_an_empty_table() -> None:
+def test_a_stream_that_was_read_already_is_not_an_empty_table():
     reader = pa.table({"g": G, "s": S}).to_reader()
     reader.read_all()
     assert "can be read only once" in refusal(reader)
@@ -343,14 +337,14 @@ def test_a_stream_that_was_read_already_is_not_an_empty_table() -> None:
 # --- relations
 
 
-def test_columns_of_one_name_of_a_relation_are_refused() -> None:
+def test_columns_of_one_name_of_a_relation_are_refused():
     with duckdb.connect() as connection:
         connection.register("people", pa.table({"g": G, "s": S}))
         relation = connection.sql("SELECT g, g, s FROM people")
         assert "two columns called 'g' in the relation" in refusal(relation)
 
 
-def test_a_relation_and_a_file_read_the_same_columns(tmp_path: Path) -> None:
+def test_a_relation_and_a_file_read_the_same_columns(tmp_path):
     """A time with a zone is refused, and a wide number is never another one."""
     path = tmp_path / "a.duckdb"
     with duckdb.connect(str(path)) as connection:
@@ -381,7 +375,7 @@ def test_a_relation_and_a_file_read_the_same_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["g", "s"])
-def test_categories_that_the_release_does_not_hold_are_warned_of(column: str) -> None:
+def test_categories_that_the_release_does_not_hold_are_warned_of(column):
     texts = {"g": ["xy"[i] for i in G], "s": S}
     known = sorted(set(texts[column]))
     for unused in ([], ["TinyVillage"]):
@@ -400,7 +394,7 @@ def test_categories_that_the_release_does_not_hold_are_warned_of(column: str) ->
             assert "TinyVillage" not in "".join(said)
 
 
-def test_warnings_point_at_the_line_that_published() -> None:
+def test_warnings_point_at_the_line_that_published():
     frame = polars.DataFrame({"name": [f"P{i}" for i in range(N)], "s": S})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -412,7 +406,7 @@ def test_warnings_point_at_the_line_that_published() -> None:
     assert {warning.filename for warning in caught} == {__file__}
 
 
-def test_every_plain_type_comes_back_from_pandas() -> None:
+def test_every_plain_type_comes_back_from_pandas():
     moments = pandas.to_datetime(["2020-10-25 00:30", "2020-10-25 01:30"], utc=True)
     columns = {
         "text": pick(["x", None], "string"),

@@ -8,8 +8,6 @@ import gzip
 import json
 import string
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -27,7 +25,7 @@ ROWS = 3_000
 
 
 @pytest.fixture(scope="module")
-def mixed(census: pa.Table) -> pa.Table:
+def mixed(census):
     """Census records beside a date, a truth value, a number, and text that is hard to quote."""
     rng = np.random.default_rng(3)
     rows = census.take(pa.array(rng.choice(census.num_rows, ROWS, replace=False)))
@@ -47,10 +45,10 @@ def mixed(census: pa.Table) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def publish(key: rp.Key, policy: rp.Policy, files_of: Callable) -> Callable:
+def publish(key, policy, files_of):
     """Publish a source and return the bytes of the release."""
 
-    def published(source: object, out: Path, **options: object) -> dict[str, bytes]:
+    def published(source, out, **options):
         with rp.read(source, **({"sensitive": "Education", "public": "all"} | options)) as table:
             table.publish(policy, out, key=key)
         return files_of(out)
@@ -59,22 +57,20 @@ def publish(key: rp.Key, policy: rp.Policy, files_of: Callable) -> Callable:
 
 
 @pytest.fixture(scope="module")
-def expected(
-    mixed: pa.Table, publish: Callable, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, bytes]:
+def expected(mixed, publish, tmp_path_factory):
     """The release of the Parquet form."""
     folder = tmp_path_factory.mktemp("expected")
     pq.write_table(mixed, folder / "t.parquet")
     return publish(folder / "t.parquet", folder / "out")
 
 
-def as_csv(table: pa.Table, delimiter: str = ",") -> bytes:
+def as_csv(table, delimiter=","):
     sink = pa.BufferOutputStream()
     pyarrow.csv.write_csv(table, sink, pyarrow.csv.WriteOptions(delimiter=delimiter))
     return sink.getvalue().to_pybytes()
 
 
-def as_json_lines(table: pa.Table) -> bytes:
+def as_json_lines(table):
     lines = (
         json.dumps(row | {"Day": row["Day"].isoformat()}, ensure_ascii=False)
         for row in table.to_pylist()
@@ -82,20 +78,20 @@ def as_json_lines(table: pa.Table) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def write_folder(table: pa.Table, folder: Path) -> Path:
+def write_folder(table, folder):
     (folder / "deeper").mkdir(parents=True)
     for i, name in enumerate(["b.parquet", "a.parquet", "deeper/c.parquet"]):
         pq.write_table(table.slice(i * 1000, 1000), folder / name)
     return folder
 
 
-def write_ipc(table: pa.Table, file: Path) -> Path:
+def write_ipc(table, file):
     with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=700)
     return file
 
 
-def written(file: Path, content: bytes) -> Path:
+def written(file, content):
     file.write_bytes(content)
     return file
 
@@ -123,9 +119,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("form", FILES)
-def test_every_file_format_gives_the_same_bytes(
-    form: str, mixed: pa.Table, expected: dict[str, bytes], publish: Callable, tmp_path: Path
-) -> None:
+def test_every_file_format_gives_the_same_bytes(form, mixed, expected, publish, tmp_path):
     assert publish(FILES[form](mixed, tmp_path), tmp_path / "out") == expected
 
 
@@ -149,38 +143,22 @@ OBJECTS = {
 
 
 @pytest.mark.parametrize("form", OBJECTS)
-def test_every_kind_of_data_frame_gives_the_same_bytes(
-    form: str, mixed: pa.Table, expected: dict[str, bytes], publish: Callable, tmp_path: Path
-) -> None:
+def test_every_kind_of_data_frame_gives_the_same_bytes(form, mixed, expected, publish, tmp_path):
     assert publish(OBJECTS[form](mixed), tmp_path / "out") == expected
 
 
-def test_standard_input_gives_the_same_bytes(
-    mixed: pa.Table, expected: dict[str, bytes], key: rp.Key, process: Callable,
-    files_of: Callable, tmp_path: Path,
-) -> None:  # fmt: skip
+def test_standard_input_gives_the_same_bytes(mixed, expected, key, process, files_of, tmp_path):
     key.write(tmp_path / "key")
     outcome = process(
-        "publish",
-        "-",
-        tmp_path / "out",
-        "-s",
-        "Education",
-        "--public=all",
-        "--preset",
-        "paper",
-        "--key",
-        tmp_path / "key",
-        stdin=as_csv(mixed),
-    )
+        "publish", "-", tmp_path / "out", "-s", "Education", "--public=all", "--preset", "paper",
+        "--key", tmp_path / "key", stdin=as_csv(mixed),
+    )  # fmt: skip
     assert outcome.code == 0, outcome.err
     assert files_of(tmp_path / "out") == expected
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_shuffled_rows_give_the_same_bytes(
-    seed: int, mixed: pa.Table, expected: dict[str, bytes], publish: Callable, tmp_path: Path
-) -> None:
+def test_shuffled_rows_give_the_same_bytes(seed, mixed, expected, publish, tmp_path):
     order = np.random.default_rng(seed).permutation(mixed.num_rows)
     pq.write_table(mixed.take(pa.array(order)), tmp_path / "t.parquet", row_group_size=100)
     (tmp_path / "t.csv").write_bytes(as_csv(mixed.take(pa.array(order))))
@@ -190,9 +168,8 @@ def test_shuffled_rows_give_the_same_bytes(
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_any_number_of_threads_gives_the_same_bytes(
-    threads: int, census_release: Callable, key: rp.Key, cli: Callable, files_of: Callable,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    threads, census_release, key, cli, files_of, tmp_path
+):
     key.write(tmp_path / "key")
     outcome = cli(
         "publish", "example:census_workers", tmp_path / "out", "-s", "Education",
@@ -203,9 +180,7 @@ def test_any_number_of_threads_gives_the_same_bytes(
     assert files_of(tmp_path / "out") == files_of(census_release("Education").path)
 
 
-def test_little_memory_gives_the_same_bytes(
-    census_release: Callable, policy: rp.Policy, key: rp.Key, files_of: Callable, tmp_path: Path
-) -> None:
+def test_little_memory_gives_the_same_bytes(census_release, policy, key, files_of, tmp_path):
     public = ["Age", "Gender", "Marital", "Race", "Workclass", "Occupation"]
     source = rp.dataset_path("census_workers")
     with rp.read(source, sensitive="Education", public=public, memory="100MB") as table:
@@ -213,9 +188,7 @@ def test_little_memory_gives_the_same_bytes(
     assert files_of(tmp_path / "out") == files_of(census_release("Education").path)
 
 
-def test_the_order_of_public_columns_changes_no_cell(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, count_rows: Callable, tmp_path: Path
-) -> None:
+def test_the_order_of_public_columns_changes_no_cell(small, policy, key, count_rows, tmp_path):
     cells = []
     for i, public in enumerate((["Gender", "Race"], ["Race", "Gender"])):
         with rp.read(small, sensitive="Education", public=public) as table:
@@ -232,9 +205,8 @@ def test_the_order_of_public_columns_changes_no_cell(
 @pytest.mark.parametrize("folder", ["team=blue", "a[1]", "what?", "star*", "it's", "{x}", "ü ü"])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "feather"])
 def test_the_folder_of_a_file_does_not_enter_the_release(
-    folder: str, ending: str, mixed: pa.Table, expected: dict[str, bytes], publish: Callable,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    folder, ending, mixed, expected, publish, tmp_path
+):
     place = tmp_path / folder
     place.mkdir()
     file = place / f"t.{ending}"
@@ -250,9 +222,7 @@ def test_the_folder_of_a_file_does_not_enter_the_release(
     assert publish(file, tmp_path / "out") == expected
 
 
-def test_a_file_named_like_a_pattern_is_that_file_alone(
-    small: pa.Table, publish: Callable, tmp_path: Path
-) -> None:
+def test_a_file_named_like_a_pattern_is_that_file_alone(small, publish, tmp_path):
     pq.write_table(small, tmp_path / "t[1].parquet")
     pq.write_table(small.slice(0, 1000), tmp_path / "t1.parquet")
     named = publish(tmp_path / "t[1].parquet", tmp_path / "out")
@@ -261,8 +231,8 @@ def test_a_file_named_like_a_pattern_is_that_file_alone(
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_files_of_a_glob_with_other_column_orders_are_read_by_name_or_refused(
-    ending: str, small: pa.Table, publish: Callable, tmp_path: Path
-) -> None:
+    ending, small, publish, tmp_path
+):
     whole = publish(small, tmp_path / "out")
     swapped = ["Race", "Education", "Gender", "Workclass"]
     for i, part in enumerate([small.slice(0, 2000), small.slice(2000).select(swapped)]):
@@ -284,22 +254,15 @@ def test_files_of_a_glob_with_other_column_orders_are_read_by_name_or_refused(
 # --- --sql ------------------------------------------------------------------------------------
 
 
-def test_sql_bins_renames_and_filters(cli: Callable, census: pa.Table, tmp_path: Path) -> None:
+def test_sql_bins_renames_and_filters(cli, census, tmp_path):
     query = (
         'SELECT Age // 10 * 10 AS decade, Gender AS "the sex", Education FROM input'
         " WHERE Race = 'White';"
     )
     outcome = cli(
-        "publish",
-        "example:census_workers",
-        tmp_path / "out",
-        "-s",
-        "Education",
-        "--public=all",
-        "--sql",
-        query,
-        "--test-key",
-    )
+        "publish", "example:census_workers", tmp_path / "out", "-s", "Education", "--public=all",
+        "--sql", query, "--test-key",
+    )  # fmt: skip
     assert outcome.code == 0, outcome.err
     assert "cannot know what --sql did" in outcome.err
     frame = census.to_pandas().query("Race == 'White'")
@@ -310,7 +273,7 @@ def test_sql_bins_renames_and_filters(cli: Callable, census: pa.Table, tmp_path:
     assert {(age, sex): records for age, sex, records in released} == sizes
 
 
-def test_sql_works_on_a_data_frame(small: pa.Table, policy: rp.Policy) -> None:
+def test_sql_works_on_a_data_frame(small, policy):
     query = "SELECT Gender, Education FROM input WHERE Gender = 'Female' -- only they"
     with rp.read(small, sensitive="Education", public="all", sql=query) as table:
         report = table.audit(policy)
@@ -318,7 +281,7 @@ def test_sql_works_on_a_data_frame(small: pa.Table, policy: rp.Policy) -> None:
     assert report.records == small["Gender"].to_pylist().count("Female")
 
 
-def test_sql_turns_a_number_into_a_sensitive_bin(census: pa.Table, policy: rp.Policy) -> None:
+def test_sql_turns_a_number_into_a_sensitive_bin(census, policy):
     query = "SELECT Gender, (Age // 20)::INT AS Age FROM input"
     with rp.read(census, sensitive="Age", public="all", sql=query) as table:
         assert table.schema.domain == tuple(sorted({a // 20 for a in census["Age"].to_pylist()}))
@@ -327,7 +290,7 @@ def test_sql_turns_a_number_into_a_sensitive_bin(census: pa.Table, policy: rp.Po
 # --- types ------------------------------------------------------------------------------------
 
 
-def group_sizes(release: Path) -> Counter:
+def group_sizes(release):
     """Public values and their exact counts, as the groups file tells them."""
     groups = pq.read_table(release / "groups.parquet")
     rows = zip(*(column.to_pylist() for column in groups.columns[:-1]), strict=True)
@@ -363,9 +326,7 @@ TYPES: dict[str, pa.Array] = {
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_public_values_of_every_type_survive(
-    name: str, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_public_values_of_every_type_survive(name, policy, key, tmp_path):
     column = TYPES[name].take(pa.array(np.repeat(np.arange(4), [5, 40, 7, 3])))
     table = pa.table({"column": column, "s": [*"xyzzy"] * 11})
     with rp.read(table, sensitive="s", public="all") as opened:
@@ -374,7 +335,7 @@ def test_public_values_of_every_type_survive(
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_public_values_of_every_type_can_be_audited_and_shown(name: str, policy: rp.Policy) -> None:
+def test_public_values_of_every_type_can_be_audited_and_shown(name, policy):
     column = TYPES[name].take(pa.array(np.repeat(np.arange(4), [5, 40, 7, 3])))
     with rp.read(
         pa.table({"column": column, "s": [*"xyzzy"] * 11}), sensitive="s", public="all"
@@ -385,9 +346,7 @@ def test_public_values_of_every_type_can_be_audited_and_shown(name: str, policy:
     assert str(report)
 
 
-def test_nan_is_missing_and_zero_has_no_sign(
-    policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_nan_is_missing_and_zero_has_no_sign(policy, key, tmp_path):
     table = pa.table({"x": [float("nan"), 1.0, None, -0.0, 0.0] * 8, "s": ["u", "v"] * 20})
     with rp.read(table, sensitive="s", public="all") as opened:
         opened.publish(policy, tmp_path / "out", key=key)
@@ -406,7 +365,7 @@ SENSITIVE: dict[str, pa.Array] = {
 
 
 @pytest.mark.parametrize("name", SENSITIVE)
-def test_sensitive_values_of_several_types_survive(name: str, key: rp.Key, tmp_path: Path) -> None:
+def test_sensitive_values_of_several_types_survive(name, key, tmp_path):
     column = SENSITIVE[name].take(pa.array(np.arange(400) % 4))
     table = pa.table({"g": [*"abb", "a", "b"] * 80, "s": column})
     with rp.read(table, sensitive="s", public="all") as opened:
@@ -417,7 +376,7 @@ def test_sensitive_values_of_several_types_survive(name: str, key: rp.Key, tmp_p
     assert set(data["s"].to_pylist()) == set(column.to_pylist())
 
 
-def test_integers_of_any_width_give_the_same_bytes(publish: Callable, tmp_path: Path) -> None:
+def test_integers_of_any_width_give_the_same_bytes(publish, tmp_path):
     values, sensitive = [1, 2, 3, 100] * 50, ["x", "y", "z", "z", "z"] * 40
     releases = [
         publish(pa.table({"n": pa.array(values, kind), "s": sensitive}), tmp_path / str(i),
@@ -430,7 +389,7 @@ def test_integers_of_any_width_give_the_same_bytes(publish: Callable, tmp_path: 
     assert all(release == releases[0] for release in releases)
 
 
-def csv_column(tmp_path: Path, text: str, name: str = "x") -> tuple[str, Counter]:
+def csv_column(tmp_path, text, name="x"):
     """The type and the values that a CSV column gets, by way of a release."""
     (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
     with rp.read(tmp_path / "t.csv", sensitive="s", public=[name]) as table:
@@ -466,32 +425,21 @@ def csv_column(tmp_path: Path, text: str, name: str = "x") -> tuple[str, Counter
         (["0xff", "1_000"], "string", ["0xff", "1_000"]),
     ],
 )  # fmt: skip
-def test_csv_types_are_given_only_where_nothing_is_lost(
-    fields: list[str], kind: str, values: list[object], tmp_path: Path
-) -> None:
+def test_csv_types_are_given_only_where_nothing_is_lost(fields, kind, values, tmp_path):
     text = "x,s\n" + "".join(f"{field},{s}\n" for s in "uv" for field in fields)
     got, sizes = csv_column(tmp_path, text)
     assert sizes == Counter({(value,): 2 for value in values})
     assert got == kind
 
 
-def test_csv_types_do_not_depend_on_the_first_rows(tmp_path: Path) -> None:
-    text = "x,s\n" + "7,u\n" * 50_000 + "007,v\n"
-    kind, sizes = csv_column(tmp_path, text)
-    assert kind == "string"
-    assert sizes == Counter({("7",): 50_000, ("007",): 1})
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_csv_line_ends_do_not_enter_the_values(end: str, tmp_path: Path) -> None:
+def test_csv_line_ends_do_not_enter_the_values(end, tmp_path):
     _, sizes = csv_column(tmp_path, end.join(["s,x", "u,a", "v,a", "u,b"]) + end)
     assert sizes == Counter({("a",): 2, ("b",): 1})
 
 
 @pytest.mark.parametrize("text", ["6B29FC40-CA47-1067-B31D-00DD010662DA", "2024-02-29T12:30:00Z"])
-def test_text_in_json_lines_stays_as_it_is_written(
-    text: str, publish: Callable, tmp_path: Path
-) -> None:
+def test_text_in_json_lines_stays_as_it_is_written(text, publish, tmp_path):
     rows = [{"x": value, "s": s} for s in "uvw" for value in (text, text.lower(), text.upper())]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
     publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s", public="all")
@@ -499,7 +447,7 @@ def test_text_in_json_lines_stays_as_it_is_written(
     assert values == {row["x"] for row in rows}
 
 
-def test_numbers_in_json_text_stay_text(publish: Callable, tmp_path: Path) -> None:
+def test_numbers_in_json_text_stay_text(publish, tmp_path):
     rows = [{"x": x, "s": s} for s in "uv" for x in ("02139", "1", "true", "")]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
     publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s", public="all")
@@ -516,14 +464,12 @@ NAMES = [
 ]  # fmt: skip
 
 
-def with_names(small: pa.Table, *names: str) -> pa.Table:
+def with_names(small, *names):
     return small.rename_columns([*names, *small.column_names[len(names) :]])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_public_column_may_have_any_name(
-    name: str, small: pa.Table, cli: Callable, key: rp.Key, tmp_path: Path
-) -> None:
+def test_a_public_column_may_have_any_name(name, small, cli, key, tmp_path):
     pq.write_table(with_names(small, name), tmp_path / "t.parquet")
     key.write(tmp_path / "key")
     asked = '"' + name.replace('"', '""') + '",Race'
@@ -546,9 +492,7 @@ def test_a_public_column_may_have_any_name(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_sensitive_column_may_have_any_name(
-    name: str, small: pa.Table, cli: Callable, tmp_path: Path
-) -> None:
+def test_the_sensitive_column_may_have_any_name(name, small, cli, tmp_path):
     table = small.rename_columns(["Gender", "Race", "Workclass", name])
     holes = pa.array([None if i % 10 == 0 else v for i, v in enumerate(table[name].to_pylist())])
     pq.write_table(table.set_column(3, name, holes), tmp_path / "t.parquet")
@@ -565,9 +509,7 @@ def test_the_sensitive_column_may_have_any_name(
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "x" * 300])
-def test_a_csv_header_may_hold_any_name(
-    name: str, small: pa.Table, publish: Callable, tmp_path: Path
-) -> None:
+def test_a_csv_header_may_hold_any_name(name, small, publish, tmp_path):
     table = with_names(small, name)
     (tmp_path / "t.csv").write_bytes(as_csv(table))
     public = table.column_names[:-1]  # one of them may be called "all"
@@ -576,9 +518,7 @@ def test_a_csv_header_may_hold_any_name(
 
 
 @pytest.mark.parametrize("names", [("c1", "c0"), ("c2", "c0", "c1"), ("n", "c0"), ("c3", "v")])
-def test_names_used_inside_do_not_get_mixed_up(
-    names: tuple[str, ...], small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_names_used_inside_do_not_get_mixed_up(names, small, policy, key, tmp_path):
     with rp.read(with_names(small, *names), sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
     columns = [small[name].to_pylist() for name in small.column_names[:-1]]
@@ -588,8 +528,8 @@ def test_names_used_inside_do_not_get_mixed_up(
 @pytest.mark.parametrize("names", [("records", "trials"), ("Records", "TRIALS"),
                                    ("records", "records_")])  # fmt: skip
 def test_public_columns_named_like_the_counts_of_the_groups_file(
-    names: tuple[str, str], small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+    names, small, policy, key, tmp_path
+):
     with rp.read(with_names(small, *names), sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
     groups = pq.read_table(tmp_path / "out" / "groups.parquet")
@@ -599,9 +539,7 @@ def test_public_columns_named_like_the_counts_of_the_groups_file(
     assert set(groups[names[0]].to_pylist()) == set(small["Gender"].to_pylist())
 
 
-def test_names_that_differ_only_in_case_survive_or_are_refused(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_names_that_differ_only_in_case_survive_or_are_refused(small, policy, key, tmp_path):
     table = with_names(small, "group", "GROUP")
     pq.write_table(table, tmp_path / "t.parquet")
     for source in (table, tmp_path / "t.parquet"):
@@ -614,7 +552,7 @@ def test_names_that_differ_only_in_case_survive_or_are_refused(
             assert names == ["group", "GROUP", "Workclass"]
 
 
-def test_a_column_without_a_name_survives_or_is_refused(small: pa.Table) -> None:
+def test_a_column_without_a_name_survives_or_is_refused(small):
     try:
         with rp.read(with_names(small, ""), sensitive="Education", public="all") as opened:
             names = [column.name for column in opened.schema.public]
@@ -624,9 +562,7 @@ def test_a_column_without_a_name_survives_or_is_refused(small: pa.Table) -> None
         assert names == ["", "Race", "Workclass"]
 
 
-def test_names_with_outer_spaces_can_be_asked_for(
-    small: pa.Table, cli: Callable, tmp_path: Path
-) -> None:
+def test_names_with_outer_spaces_can_be_asked_for(small, cli, tmp_path):
     pq.write_table(with_names(small, " left", "right "), tmp_path / "t.parquet")
     outcome = cli(
         "audit", tmp_path / "t.parquet", "-s", "Education", "--public", '" left","right "', "--json"
@@ -635,9 +571,7 @@ def test_names_with_outer_spaces_can_be_asked_for(
     assert json.loads(outcome.out)["public"] == [" left", "right "]
 
 
-def test_the_name_of_a_column_is_part_of_its_randomness(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, count_rows: Callable, tmp_path: Path
-) -> None:
+def test_the_name_of_a_column_is_part_of_its_randomness(small, policy, key, count_rows, tmp_path):
     """Two columns with swapped names are two tables; a release of one says nothing of the other."""
     cells = []
     for i, name in enumerate(("Gender", "Sex")):
@@ -647,9 +581,7 @@ def test_the_name_of_a_column_is_part_of_its_randomness(
     assert cells[0] != cells[1]
 
 
-def test_a_table_may_have_no_public_column(
-    small: pa.Table, policy: rp.Policy, key: rp.Key, tmp_path: Path
-) -> None:
+def test_a_table_may_have_no_public_column(small, policy, key, tmp_path):
     with rp.read(small, sensitive="Education", public=[]) as table:
         assert table.audit(policy).groups == 1
         release = table.publish(policy, tmp_path / "out", key=key)
@@ -657,7 +589,7 @@ def test_a_table_may_have_no_public_column(
     assert pq.read_table(tmp_path / "out" / "data.parquet").column_names == ["Education"]
 
 
-def test_a_table_may_be_very_wide(policy: rp.Policy, key: rp.Key, tmp_path: Path) -> None:
+def test_a_table_may_be_very_wide(policy, key, tmp_path):
     letters = pa.array([*string.ascii_letters] * 4)
     wide = {f"column {i}": letters for i in range(200)}
     with rp.read(pa.table(wide | {"s": sorted("wxyz" * 52)}), sensitive="s", public="all") as table:
@@ -684,7 +616,7 @@ def test_one_column_may_be_given_as_text(tiny):
         assert opened.schema.public == ()
 
 
-def test_a_list_of_paths_is_one_table(tmp_path: Path) -> None:
+def test_a_list_of_paths_is_one_table(tmp_path):
     whole = pa.table({"g": ["a", "b", "a"], "s": ["x", "y", "y"]})
     for i in range(3):
         pq.write_table(whole.slice(i, 1), tmp_path / f"{i}.parquet")

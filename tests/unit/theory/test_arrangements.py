@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from reconpriv.theory.arrangements import Weights, lower_bound, upper_bound
+from reconpriv.theory.estimation.arrangements import Weights, lower_bound, upper_bound
 
 RNG = np.random.default_rng(7)
 CASES = [

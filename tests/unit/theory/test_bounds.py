@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconpriv.errors import PolicyError
-from reconpriv.theory import bounds
-from reconpriv.theory.bounds import BOUNDS, Bound, Tails, resolve_bound
-from reconpriv.theory.counts import ObservedCount, epsilon_limit, observed_count
-from reconpriv.theory.exact import exact_tails
+from reconpriv.theory.counts import epsilon_limit, observed_count
+from reconpriv.theory.tails import bounds
+from reconpriv.theory.tails.bounds import BOUNDS, Bound, resolve_bound
+from reconpriv.theory.tails.exact import exact_tails
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)
 CLOSED_FORM = [name for name, bound in BOUNDS.items() if bound.size is not None]
@@ -174,8 +174,8 @@ def test_sizes_fall_as_the_frequency_grows(name, values, delta, smaller):
     assert low >= high * (1 - 1e-12)
 
 
-def test_the_exact_bound_is_a_lattice_without_a_worst_frequency():
-    assert BOUNDS["exact"].lattice
+def test_the_exact_bound_has_no_worst_frequency():
+    assert BOUNDS["exact"].exact
     assert not BOUNDS["exact"].worst_at_largest_frequency
     assert BOUNDS["exact"].size is None
 
@@ -187,7 +187,7 @@ def test_a_bound_is_found_by_name_or_taken_as_it_is():
 
 
 def test_a_plain_function_is_wrapped_and_promises_nothing():
-    def mine(count: ObservedCount) -> Tails:
+    def mine(count):
         return bounds.hoeffding(count)
 
     wrapped = resolve_bound(mine)

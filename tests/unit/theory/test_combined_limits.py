@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reconpriv.theory.combined_limits import (
+from reconpriv.theory.estimation.combined_limits import (
     Parts,
     Range,
     combination_limits,

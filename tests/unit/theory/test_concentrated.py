@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconpriv.errors import PolicyError
-from reconpriv.theory.concentrated import epsilon_of, rho_of
+from reconpriv.theory.margins.concentrated import epsilon_of, rho_of
 
 # ρ, δ and ε: the best of a million α.
 KNOWN = [
@@ -22,7 +22,7 @@ KNOWN = [
 ]
 
 
-def on_a_grid(rho: float, delta: float) -> float:
+def on_a_grid(rho, delta):
     """ε by brute force: the best of many α."""
     alpha = 1.0 + np.exp(np.linspace(-12.0, 12.0, 400_001))
     at = rho * alpha + np.log1p(-1.0 / alpha) - np.log(delta * alpha) / (alpha - 1.0)
@@ -30,14 +30,14 @@ def on_a_grid(rho: float, delta: float) -> float:
 
 
 @pytest.mark.parametrize(("rho", "delta", "epsilon"), KNOWN)
-def test_known_values(rho: float, delta: float, epsilon: float) -> None:
+def test_known_values(rho, delta, epsilon):
     assert epsilon_of(rho, delta) == pytest.approx(epsilon, abs=2e-7)
     assert epsilon_of(rho, delta) == pytest.approx(on_a_grid(rho, delta), rel=1e-8)
 
 
 @pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-5, 0.01])
 @pytest.mark.parametrize("scale", [0.5, 1.0, 3.0, 22.0, 300.0])
-def test_the_conversion_is_that_of_opendp(scale: float, delta: float) -> None:
+def test_the_conversion_is_that_of_opendp(scale, delta):
     """OpenDP's own Gaussian on one count that moves by one: ρ = 1/(2σ²)."""
     dp.enable_features("contrib")
     domain = dp.atom_domain(T=int), dp.absolute_distance(T=int)
@@ -51,21 +51,21 @@ def test_the_conversion_is_that_of_opendp(scale: float, delta: float) -> None:
     st.floats(math.log(1e-4), math.log(30.0)).map(math.exp),
     st.floats(math.log(1e-15), math.log(0.1)).map(math.exp),
 )
-def test_one_is_the_inverse_of_the_other_to_six_digits(epsilon: float, delta: float) -> None:
+def test_one_is_the_inverse_of_the_other_to_six_digits(epsilon, delta):
     rho = rho_of(epsilon, delta)
     assert epsilon_of(rho, delta) <= epsilon * (1 + 1e-7)
     assert epsilon_of(rho * (1 + 2e-5), delta) > epsilon
     assert rho == float(f"{rho:.6g}")
 
 
-def test_both_rise_with_each_other_and_fall_with_delta() -> None:
+def test_both_rise_with_each_other_and_fall_with_delta():
     rhos = [rho_of(epsilon, 1e-9) for epsilon in np.geomspace(0.01, 20, 25)]
     assert rhos == sorted(set(rhos))
     by_delta = [epsilon_of(0.015, delta) for delta in np.geomspace(1e-15, 0.5, 25)]
     assert by_delta == sorted(by_delta, reverse=True)
 
 
-def test_the_simple_conversion_is_never_better() -> None:
+def test_the_simple_conversion_is_never_better():
     """ε = ρ + 2 sqrt(ρ ln(1/δ)), of Bun and Steinke."""
     for rho in np.geomspace(1e-4, 5, 20):
         for delta in (1e-12, 1e-9, 1e-3):
@@ -73,12 +73,12 @@ def test_the_simple_conversion_is_never_better() -> None:
             assert 0.3 * simple < epsilon_of(rho, delta) < simple
 
 
-def test_a_large_delta_may_need_no_epsilon_at_all() -> None:
+def test_a_large_delta_may_need_no_epsilon_at_all():
     assert epsilon_of(1e-6, 0.5) == 0.0
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_a_measure_that_is_not_positive_is_refused(bad: float) -> None:
+def test_a_measure_that_is_not_positive_is_refused(bad):
     with pytest.raises(PolicyError, match=r"^The ε of margins must be above 0 and at most"):
         rho_of(bad, 1e-9)
     with pytest.raises(PolicyError, match=r"^The ρ of margins must be above 0 and at most"):
@@ -86,6 +86,6 @@ def test_a_measure_that_is_not_positive_is_refused(bad: float) -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, -1e-9, 2.0, math.nan])
-def test_a_delta_that_is_no_probability_is_refused(bad: float) -> None:
+def test_a_delta_that_is_no_probability_is_refused(bad):
     with pytest.raises(PolicyError, match=r"^The δ of margins must lie strictly between 0 and 1"):
         rho_of(1.0, bad)

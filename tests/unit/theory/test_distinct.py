@@ -11,7 +11,7 @@ from reconpriv.theory.distinct import distinct_columns
 @pytest.mark.parametrize("rows", [1, 2, 5])
 @pytest.mark.parametrize("columns", [1, 2, 300])
 @pytest.mark.parametrize("kind", [bool, np.int32, float])
-def test_as_numpy(rows: int, columns: int, kind: type) -> None:
+def test_as_numpy(rows, columns, kind):
     matrix = np.random.default_rng(rows).integers(0, 3, (rows, columns)).astype(kind)
     expected = np.unique(matrix, axis=1, return_index=True, return_inverse=True)
     for found, wanted in zip(distinct_columns(matrix), expected, strict=True):

@@ -3,7 +3,6 @@
 import itertools
 import math
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -11,44 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.verdicts import smallest_exact_tails
-from reconpriv.policy import Policy
-from reconpriv.theory import exact
-from reconpriv.theory.bounds import BOUNDS, Bound
+from reconpriv.auditing.verdicts import smallest_exact_tails
+from reconpriv.cells.cell_batch import CellBatch, Encoded
+from reconpriv.policy.policy import Policy
 from reconpriv.theory.counts import observed_count
-from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.privacy import is_private, private_group_sizes
+from reconpriv.theory.tails import exact
+from reconpriv.theory.tails.exact import exact_tails
+from reconpriv.theory.tails.privacy import is_private, private_group_sizes
+from tail_referee import tails_of_trials
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=60)
 # Fractions that make n p f and its like whole numbers every now and then.
 PROBABILITY = st.sampled_from([Fraction(k, 20) for k in (2, 4, 5, 8, 10, 13, 16, 18)])
 EPSILON = st.sampled_from([Fraction(k, 10) for k in (1, 2, 3, 5, 8, 10)])
-
-
-def binomial(n, q):
-    return [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
-
-
-@cache
-def brute_tails(n, f, p, m, epsilon):
-    """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] in rational numbers, outcome by outcome."""
-    t = (1 - p) / m
-    r = p + t
-    upper = lower = Fraction(0)
-    below = math.floor(n * f)
-    share = n * f - below
-    for holders, weight in ((below, 1 - share), (below + 1, share)):
-        if not weight:
-            continue
-        for a, mass_a in enumerate(binomial(holders, r)):
-            for b, mass_b in enumerate(binomial(n - holders, t)):
-                error = ((Fraction(a + b, n) - t) / p - f) / f
-                if error > epsilon:
-                    upper += weight * mass_a * mass_b
-                if error < -epsilon:
-                    lower += weight * mass_a * mass_b
-    return upper, lower
 
 
 def tails(n, f, p, m, epsilon):
@@ -68,7 +42,7 @@ def test_golden_tails_of_a_group_just_at_its_size():
 @given(st.integers(1, 14), st.data(), PROBABILITY, st.integers(2, 7), EPSILON)
 def test_tails_equal_brute_force_where_the_holders_are_whole(n, data, p, m, epsilon):
     f = Fraction(data.draw(st.integers(1, n)), n)
-    expected = brute_tails(n, f, p, m, epsilon)
+    expected = tails_of_trials(n, f, p, m, epsilon)
     assert tails(n, f, p, m, epsilon) == pytest.approx([float(x) for x in expected], abs=1e-12)
 
 
@@ -77,17 +51,8 @@ def test_tails_equal_brute_force_where_the_holders_are_whole(n, data, p, m, epsi
 def test_tails_mix_floor_and_ceiling_where_the_holders_are_not_whole(n, data, p, m, epsilon):
     size = data.draw(st.integers(n + 1, 40))
     f = Fraction(data.draw(st.integers(1, size)), size)
-    expected = brute_tails(n, f, p, m, epsilon)
+    expected = tails_of_trials(n, f, p, m, epsilon)
     assert tails(n, f, p, m, epsilon) == pytest.approx([float(x) for x in expected], abs=1e-12)
-
-
-def test_a_mixture_by_hand():
-    # One trial, f = 1/4: the trial holds the value with probability 1/4. p = 1/2, m = 2: r = 3/4,
-    # t = 1/4. F' is 3/2 (relative error 5) or -1/2 (relative error -3).
-    share_of_ones = 0.25 * 0.75 + 0.75 * 0.25
-    assert tails(1, Fraction(1, 4), Fraction(1, 2), 2, Fraction(1)) == pytest.approx(
-        (share_of_ones, 1 - share_of_ones)
-    )
 
 
 def test_an_outcome_exactly_at_epsilon_counts_in_neither_tail():
@@ -155,7 +120,8 @@ def naive_size(histogram, p, m, epsilon, delta):
     size = sum(histogram)
     for n in range(size, 0, -1):
         if all(
-            min(brute_tails(n, Fraction(c, size), p, m, epsilon)) >= delta for c in set(histogram)
+            min(tails_of_trials(n, Fraction(c, size), p, m, epsilon)) >= delta
+            for c in set(histogram)
         ):
             return float(n)
     return 0.0
@@ -182,25 +148,6 @@ def test_exact_size_is_the_largest_n_up_to_the_group_that_passes(histogram, p, m
     assert got.tolist() == [naive_size(histogram, p, m, epsilon, delta)]
 
 
-def test_exact_sizes_of_this_file_are_not_all_trivial():
-    """Groups that pass whole and groups that are cut down both occur."""
-    half = Fraction(1, 2)
-    histograms = [[1], [2, 1], [9, 3], [14, 2]]
-    sizes = [naive_size(h, half, 4, half, Fraction(10, 97)) for h in histograms]
-    got = private_group_sizes(
-        np.array([1, 2, 1, 9, 3, 14, 2]),
-        np.array([0, 1, 3, 5]),
-        retention=0.5,
-        domain_size=4,
-        epsilon=0.5,
-        delta=10 / 97,
-        bound="exact",
-    )
-    assert got.tolist() == sizes
-    assert any(0 < size < sum(h) for size, h in zip(sizes, histograms, strict=True))
-    assert any(size == sum(h) for size, h in zip(sizes, histograms, strict=True))
-
-
 def test_exact_size_is_zero_where_no_number_of_trials_passes():
     # p = .9, m = 4, f = 1: F' is at most 1.083, so an error above 50 % cannot happen.
     got = private_group_sizes(
@@ -223,31 +170,11 @@ def test_exact_tails_are_not_monotone_in_the_number_of_trials():
 def test_exact_test_of_a_group_uses_the_exact_tails():
     policy = {"retention": 0.5, "domain_size": 14, "epsilon": 0.5, "bound": "exact"}
     worst = min(
-        min(brute_tails(26, Fraction(c, 26), Fraction(1, 2), 14, Fraction(1, 2))) for c in (21, 5)
+        min(tails_of_trials(26, Fraction(c, 26), Fraction(1, 2), 14, Fraction(1, 2)))
+        for c in (21, 5)
     )
     assert is_private([21, 5], delta=float(worst) * 0.99, **policy)
     assert not is_private([21, 5], delta=float(worst) * 1.01, **policy)
-
-
-def test_a_users_lattice_above_chernoff_still_gets_its_largest_size():
-    def generous(count):
-        # Passes up to 50 trials of the 60, far more than Chernoff allows.
-        tail = np.where(count.trials <= 50, 1.0, 0.0)
-        return type(BOUNDS["exact"].tails(count))(tail, tail)
-
-    sizes = private_group_sizes(
-        np.array([60]),
-        np.array([0]),
-        retention=0.5,
-        domain_size=14,
-        epsilon=0.5,
-        delta=0.3,
-        bound=Bound("generous", generous, lattice=True),
-    )
-    assert sizes.tolist() == [50.0]
-
-
-# --- The audit shows the exact tails of the most exposed value ------------------------------
 
 
 def test_audit_tails_are_those_of_the_value_with_the_smallest_tail():
@@ -263,7 +190,7 @@ def test_audit_tails_are_those_of_the_value_with_the_smallest_tail():
     half = Fraction(1, 2)
     for group, histogram in enumerate(histograms):
         every = [
-            brute_tails(sum(histogram), Fraction(c, sum(histogram)), half, 5, half)
+            tails_of_trials(sum(histogram), Fraction(c, sum(histogram)), half, 5, half)
             for c in histogram
         ]
         expected = min(every, key=min)

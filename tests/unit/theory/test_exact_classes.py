@@ -3,20 +3,20 @@
 import itertools
 from fractions import Fraction
 from functools import cache
-from math import ceil, comb, floor
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import reconpriv as rp
-from reconpriv.core.cells import CellBatch, Encoded
-from reconpriv.core.kernel import Kernel
-from reconpriv.policy import Policy
-from reconpriv.schema import Column, Kind, Schema
-from reconpriv.theory.exact import exact_tails
-from reconpriv.theory.exact_classes import ExposedClass, exact_class_sizes, largest_exact_size
-from reconpriv.theory.exact_published import published_tails
+from reconpriv.cells.cell_batch import CellBatch, Encoded
+from reconpriv.columns.schema import Column, Kind, Schema
+from reconpriv.policy.policy import Policy
+from reconpriv.protect.kernel import Kernel
+from reconpriv.theory.tails.exact import exact_tails
+from reconpriv.theory.tails.exact_classes import ExposedClass, exact_class_sizes, largest_exact_size
+from reconpriv.theory.tails.exact_published import published_tails
+from tail_referee import tails_as_published, tails_of_trials
 
 HALF = Fraction(1, 2)
 
@@ -30,50 +30,9 @@ def a_class(above, upto, *, phi=0.0, m=14, values=None, p=0.5, epsilon=0.5, delt
 
 
 @cache
-def binomial(n, q):
-    return tuple(comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1))
-
-
-@cache
-def observed(n, holders, p, m):
-    """Pr[O* = x] for x = 0 … n."""
-    t = (1 - p) / m
-    kept, drawn = binomial(holders, p + t), binomial(n - holders, t)
-    mass = [Fraction(0)] * (n + 1)
-    for (a, x), (b, y) in itertools.product(enumerate(kept), enumerate(drawn)):
-        mass[a + b] += x * y
-    return tuple(mass)
-
-
-def referee_tails(size, n, held, p, m, epsilon):
-    """The tails of F' from n trials and from the counts that are published, four numbers."""
-    f, t = Fraction(held, size), (1 - p) / m
-    low, high = (p * f * (1 + sign * epsilon) + t for sign in (-1, 1))
-    quota = Fraction(n * held, size)
-    shares = {floor(quota): 1 - (quota - floor(quota)), ceil(quota): quota - floor(quota)}
-    if quota.denominator == 1:
-        shares = {int(quota): Fraction(1)}
-    mass = [
-        sum(share * observed(n, holders, p, m)[x] for holders, share in shares.items())
-        for x in range(n + 1)
-    ]
-    trials = [
-        sum(mass[x] for x in range(n + 1) if Fraction(x, n) > high),
-        sum(mass[x] for x in range(n + 1) if Fraction(x, n) < low),
-    ]
-    copies, more = divmod(size, n)
-    published = [Fraction(0), Fraction(0)]
-    for x, extra in itertools.product(range(n + 1), range(more + 1)):
-        ways = Fraction(comb(x, extra) * comb(n - x, more - extra), comb(n, more))
-        share = Fraction(copies * x + extra, size)
-        published[0] += mass[x] * ways * (share > high)
-        published[1] += mass[x] * ways * (share < low)
-    return trials + published
-
-
-@cache
 def smallest_tail(size, n, held, p, m, epsilon):
-    return min(referee_tails(size, n, held, p, m, epsilon))
+    trials = tails_of_trials(n, Fraction(held, size), p, m, epsilon)
+    return min(*trials, *tails_as_published(size, n, held, p, m, epsilon))
 
 
 def histograms(size, m):
@@ -160,7 +119,7 @@ def test_published_tails_equal_the_referee(size, trials):
     held = np.arange(1, size + 1)
     upper, lower = published_tails(size, trials, held, retention=0.5, domain_size=14, epsilon=0.5)
     for k, *found in zip(held.tolist(), upper, lower, strict=True):
-        *_, above, below = referee_tails(size, trials, k, HALF, 14, HALF)
+        above, below = tails_as_published(size, trials, k, HALF, 14, HALF)
         assert found == pytest.approx([float(above), float(below)], abs=1e-12)
 
 
@@ -242,8 +201,8 @@ def test_no_group_is_estimated_better_than_promised(sample_size, phi):
     assert lowest(policy, 1.3) < -3.0
 
 
-def test_values_that_are_not_news_may_outnumber_those_of_the_class() -> None:
-    # 240 of 1,000 are news; the other 760 hold a value that most of the table holds.
-    news = ExposedClass(0.125, 0.25, 0.0, 2, 2, 0.5, 0.5, 0.05, fillers=True)
-    trials = largest_exact_size(news, 1000)
+def test_harmless_values_may_outnumber_those_of_the_class():
+    # 240 of 1,000 hold an exposed value; the other 760 a harmless one.
+    some = ExposedClass(0.125, 0.25, 0.0, 2, 2, 0.5, 0.5, 0.05, fillers=True)
+    trials = largest_exact_size(some, 1000)
     assert 0 < trials < 200

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from reconpriv.theory.design import mixing
-from reconpriv.theory.exact_classes import ExposedClass, largest_exact_size
-from reconpriv.theory.exact_margins import combined_tails, rounded_up
+from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.tails.exact_classes import ExposedClass, largest_exact_size
+from reconpriv.theory.tails.exact_margins import combined_tails, rounded_up
 
 
-def a_class(m: int, above: float, upto: float) -> ExposedClass:
+def a_class(m, above, upto):
     return ExposedClass(above, upto, 0.25, m, m, 0.5, 0.5, 0.05, fillers=False)
 
 

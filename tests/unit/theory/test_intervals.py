@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from reconpriv.theory import intervals
-from reconpriv.theory.intervals import Pooled, count_limits
+from reconpriv.theory.estimation import intervals
+from reconpriv.theory.estimation.intervals import Pooled, count_limits
 
 SLACK = 1e-9
 
@@ -152,7 +152,7 @@ def test_equal_cases_are_solved_once_and_different_ones_apart():
     assert len(set(high.tolist())) == 3
 
 
-def test_a_tail_far_from_the_mean_in_tiny_steps_overflows_quietly() -> None:
+def test_a_tail_far_from_the_mean_in_tiny_steps_overflows_quietly():
     """With margins, the steps of a count may be tiny beside one record."""
     one = np.array([1.0])
     found = intervals._saddlepoint_tail(1e3 * one, 10 * one, 1e6 * one, 1e4 * one, 0.5, 0.01)

@@ -7,14 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.main_effects import main_effects, positive_counts, row_sizes
+from reconpriv.theory.margins.main_effects import main_effects, positive_counts, row_sizes
 
 LEVELS = (4, 3, 2)
 VALUES = 5
 
 
-def _groups() -> tuple[Ints, Ints]:
+def _groups():
     """Every combination of three attributes, with rows numbered through, and a size for each."""
     first = np.cumsum([0, *LEVELS])[:-1]
     codes = np.array(list(itertools.product(*(range(k) for k in LEVELS))))
@@ -22,18 +21,18 @@ def _groups() -> tuple[Ints, Ints]:
     return codes + first, np.asarray(sizes)
 
 
-def _truth(groups: int, seed: int = 2) -> Floats:
+def _truth(groups, seed=2):
     return np.random.default_rng(seed).dirichlet(np.ones(VALUES), size=groups)
 
 
-def _margins(rows: Ints, sizes: Ints, frequency: Floats) -> Floats:
+def _margins(rows, sizes, frequency):
     total = np.zeros((rows.max() + 1, frequency.shape[1]))
     for table in rows.T:
         np.add.at(total, table[table >= 0], (frequency * sizes[:, None])[table >= 0])
     return total
 
 
-def test_the_margins_are_reproduced() -> None:
+def test_the_margins_are_reproduced():
     rows, sizes = _groups()
     wanted = _margins(rows, sizes, _truth(sizes.size))
     found = main_effects(rows, sizes, wanted, tolerance=1e-12, most_rounds=2000)
@@ -41,7 +40,7 @@ def test_the_margins_are_reproduced() -> None:
     np.testing.assert_allclose(_margins(rows, sizes, found), wanted, rtol=1e-7)
 
 
-def test_a_table_without_interactions_is_found_exactly() -> None:
+def test_a_table_without_interactions_is_found_exactly():
     rows, sizes = _groups()
     factors = np.random.default_rng(3).uniform(0.2, 2.0, size=(rows.max() + 1, VALUES))
     truth = factors[rows].prod(axis=1)
@@ -54,7 +53,7 @@ def test_a_table_without_interactions_is_found_exactly() -> None:
     assert np.abs(other - truth).max() > 0.05
 
 
-def test_it_equals_proportional_fitting_of_the_whole_contingency_table() -> None:
+def test_it_equals_proportional_fitting_of_the_whole_contingency_table():
     rows, sizes = _groups()
     truth = _truth(sizes.size, seed=4) * sizes[:, None]
     cube = truth.reshape(*LEVELS, VALUES)
@@ -70,7 +69,7 @@ def test_it_equals_proportional_fitting_of_the_whole_contingency_table() -> None
     np.testing.assert_allclose(main_effects(rows, sizes, margins), fitted, atol=1e-4)
 
 
-def test_a_group_of_nobody_is_told_by_the_others() -> None:
+def test_a_group_of_nobody_is_told_by_the_others():
     rows, sizes = _groups()
     factors = np.random.default_rng(3).uniform(0.2, 2.0, size=(rows.max() + 1, VALUES))
     truth = factors[rows].prod(axis=1)
@@ -80,14 +79,14 @@ def test_a_group_of_nobody_is_told_by_the_others() -> None:
     np.testing.assert_allclose(found[7], truth[7], atol=1e-4)
 
 
-def test_independent_columns_give_everybody_the_shares_of_the_whole_table() -> None:
+def test_independent_columns_give_everybody_the_shares_of_the_whole_table():
     rows, sizes = _groups()
     shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     margins = _margins(rows, sizes, np.tile(shares, (sizes.size, 1)))
     np.testing.assert_allclose(main_effects(rows, sizes, margins), np.tile(shares, (24, 1)))
 
 
-def test_a_row_that_is_not_published_has_no_effect() -> None:
+def test_a_row_that_is_not_published_has_no_effect():
     rows, sizes = _groups()
     shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     margins = _margins(rows, sizes, np.tile(shares, (sizes.size, 1)))
@@ -99,7 +98,7 @@ def test_a_row_that_is_not_published_has_no_effect() -> None:
     assert np.isfinite(main_effects(np.full_like(rows, -1), sizes, margins)).all()
 
 
-def test_a_group_that_margins_exclude_still_has_a_distribution() -> None:
+def test_a_group_that_margins_exclude_still_has_a_distribution():
     rows, sizes = np.array([[0, 2], [0, 3], [1, 2]]), np.array([5, 5, 5])
     margins = np.array([[10.0, 0.0], [0.0, 5.0], [0.0, 10.0], [5.0, 0.0]])
     found = main_effects(rows, sizes, margins)
@@ -107,7 +106,7 @@ def test_a_group_that_margins_exclude_still_has_a_distribution() -> None:
 
 
 @pytest.mark.parametrize("seed", [5, 6])
-def test_noisy_counts_become_positive_and_keep_the_sizes_of_their_rows(seed: int) -> None:
+def test_noisy_counts_become_positive_and_keep_the_sizes_of_their_rows(seed):
     rows, sizes = _groups()
     true = _margins(rows, sizes, _truth(sizes.size))
     noisy = true + np.random.default_rng(seed).normal(0.0, 20.0, size=true.shape)

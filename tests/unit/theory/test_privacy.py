@@ -8,15 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reconpriv.errors import PolicyError
-from reconpriv.policy import Policy
-from reconpriv.theory.bounds import BOUNDS, Bound, Tails
+from reconpriv.policy.policy import Policy
 from reconpriv.theory.counts import epsilon_limit, observed_count
-from reconpriv.theory.privacy import (
-    check_delta,
-    is_private,
-    largest_private_size,
-    private_group_sizes,
-)
+from reconpriv.theory.tails.bounds import BOUNDS, Bound, Tails
+from reconpriv.theory.tails.privacy import is_private, largest_private_size, private_group_sizes
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)
 CLOSED_FORM = [name for name, bound in BOUNDS.items() if bound.size is not None]
@@ -70,9 +65,7 @@ def test_a_group_just_at_its_size_is_private_and_one_above_is_not(bound):
 @pytest.mark.parametrize("bound", CLOSED_FORM)
 def test_corollary_2_agrees_with_the_size_test(bound, counts, policy):
     size = sum(counts)
-    s_g = float(
-        private_group_sizes(np.array(counts), np.array([0]), bound=bound, **policy)[0],
-    )
+    s_g = float(private_group_sizes(np.array(counts), np.array([0]), bound=bound, **policy)[0])
     assume(math.isinf(s_g) or abs(size - s_g) > 1e-9 * size)
     assert is_private(counts, bound=bound, **policy) == (size <= s_g)
 
@@ -189,41 +182,25 @@ def test_epsilon_may_pass_the_limit_of_f_one_where_no_value_is_that_frequent():
     assert largest_private_size(0.5, retention=0.5, domain_size=50, epsilon=epsilon, delta=0.3) > 0
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 1.5, math.nan])
-def test_delta_out_of_range_is_refused(delta):
-    rest = {"retention": 0.5, "epsilon": 0.5, "delta": delta}
-    calls = (
-        lambda: check_delta(delta),
-        lambda: Policy(**rest),
-        lambda: is_private([5], domain_size=4, **rest),
-        lambda: largest_private_size(0.5, domain_size=4, **rest),
-        lambda: private_group_sizes(np.array([5]), np.array([0]), domain_size=4, **rest),
-    )
-    for call in calls:
-        with pytest.raises(PolicyError, match="tail probability δ"):
-            call()
+OUT_OF_RANGE = {
+    "delta": ("tail probability δ", [0.0, 1.0, -0.1, 1.5, math.nan]),
+    "retention": ("retention probability p", [0.0, 1.0, -0.1, 1.5, math.nan]),
+    "epsilon": ("relative error ε must be above 0", [0.0, -0.5, math.nan]),
+}
 
 
-@pytest.mark.parametrize("p", [0.0, 1.0, -0.1, 1.5, math.nan])
-def test_retention_out_of_range_is_refused(p):
-    rest = {"retention": p, "epsilon": 0.5, "delta": 0.3}
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, one) for name, (_, some) in OUT_OF_RANGE.items() for one in some]
+)
+def test_a_parameter_out_of_range_is_refused(name, value):
+    policy = PAPER | {name: value}
     for call in (
-        lambda: Policy(**rest),
-        lambda: is_private([5], domain_size=4, **rest),
-        lambda: largest_private_size(0.5, domain_size=4, **rest),
+        lambda: Policy(**policy),
+        lambda: is_private([5], domain_size=4, **policy),
+        lambda: largest_private_size(0.5, domain_size=4, **policy),
+        lambda: private_group_sizes(np.array([5]), np.array([0]), domain_size=4, **policy),
     ):
-        with pytest.raises(PolicyError, match="retention probability p"):
-            call()
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -0.5, math.nan])
-def test_epsilon_not_above_zero_is_refused(epsilon):
-    rest = {"retention": 0.5, "epsilon": epsilon, "delta": 0.3}
-    for call in (
-        lambda: Policy(**rest),
-        lambda: largest_private_size(0.5, domain_size=4, **rest),
-    ):
-        with pytest.raises(PolicyError, match="relative error ε must be above 0"):
+        with pytest.raises(PolicyError, match=OUT_OF_RANGE[name][0]):
             call()
 
 

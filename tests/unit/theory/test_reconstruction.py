@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from reconpriv.theory.perturbation import inverse_perturbation_matrix, perturbation_matrix
-from reconpriv.theory.reconstruction import (
+from reconpriv.theory.estimation.reconstruction import (
     count_variance,
     global_estimate,
     observed_mean,
     reconstruct_count,
     reconstruct_frequency,
 )
+from reconpriv.theory.perturbation import inverse_perturbation_matrix, perturbation_matrix
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)
 RETENTION = st.floats(0.05, 0.95)

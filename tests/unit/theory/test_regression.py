@@ -6,10 +6,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from query_fixtures import people_release
+from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.learning.model_rows import counts_of
-from reconpriv.queries.estimate import count_variances, runs
-from reconpriv.theory.class_counts import Evidence, PublishedCounts, class_counts
-from reconpriv.theory.regression import fit_linear, fit_logistic, move_logistic
+from reconpriv.theory.estimation.class_counts import Evidence, PublishedCounts, class_counts
+from reconpriv.theory.estimation.regression import fit_linear, fit_logistic, move_logistic
 
 
 def raw_rows(counts):
@@ -30,10 +30,9 @@ def test_the_variance_of_a_set_is_that_of_a_count_query(size, chosen):
     members[0, list(chosen)] = 1.0
     members[1] = 1.0 - members[0]
     merged = rows.merged(members)
-    _, alone = answerer._sums(
-        answerer.select(None, {}), ["age", "Sex", "region"], chosen
-    )  # the sums of a count query
-    expected = count_variances(alone, len(chosen), runs(chosen, 5), answerer.design)
+    table = answerer.rows_of(answerer.select(None, {}), ["age", "Sex", "region"])
+    alone = answerer.sums(table, chosen)  # the sums of a count query
+    expected = SetCounts.of(alone, chosen, answerer.design).variances
     assert merged.covariance(0, 0) == pytest.approx(expected)
     # The classes of a row add up to its records, which do not vary.
     if size != "paper":
@@ -103,4 +102,3 @@ def test_a_limit_is_that_of_the_count_behind_it():
 def test_complete_separation_does_not_converge():
     x = np.array([[1.0, -1.0], [1.0, 1.0]])
     assert not fit_logistic(x, raw_rows([[5, 0], [0, 5]])).converged
-    assert fit_logistic(x, raw_rows([[5, 0], [0, 5]]), np.array([0.0, 1.0])).converged

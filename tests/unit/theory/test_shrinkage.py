@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from reconpriv.theory.shrinkage import estimated_departure, model_error, shrunk
+from reconpriv.theory.estimation.shrinkage import estimated_departure, model_error, shrunk
 
 COUNTS = arrays(float, 5, elements=st.floats(0, 1e6))
 

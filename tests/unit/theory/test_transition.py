@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from reconpriv.errors import PolicyError
-from reconpriv.theory.perturbation import local_privacy_level, perturbation_matrix
-from reconpriv.theory.reconstruction import count_variance
-from reconpriv.theory.transition import (
+from reconpriv.theory.estimation.reconstruction import count_variance
+from reconpriv.theory.estimation.transition import (
     check_transition,
     condition_number,
     covariances,
@@ -20,6 +19,7 @@ from reconpriv.theory.transition import (
     unit_variances,
     variances,
 )
+from reconpriv.theory.perturbation import local_privacy_level, perturbation_matrix
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
 UNEVEN = np.array(

@@ -11,7 +11,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.theory.votes import MOST_VOTES, vote_success
 
 
-def enumerated(votes: int, p: float, m: int) -> float:
+def enumerated(votes, p, m):
     """Every outcome of every copy, one by one."""
     t = (1 - p) / m
     total = 0.0

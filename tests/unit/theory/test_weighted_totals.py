@@ -6,16 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reconpriv.theory.combined_limits import (
-    Range,
-    fieller_limits,
-)
-from reconpriv.theory.perturbation import perturbation_matrix
-from reconpriv.theory.weighted_totals import (
+from reconpriv.theory.estimation.combined_limits import Range, fieller_limits
+from reconpriv.theory.estimation.weighted_totals import (
     TotalSums,
     total_covariances,
     total_estimates,
 )
+from reconpriv.theory.perturbation import perturbation_matrix
 
 P, VALUES = 0.4, np.array([[1.0, 0.0, 0.0], [2.0, 5.0, 11.0]])
 WEIGHTS = (3.0, 0.5)

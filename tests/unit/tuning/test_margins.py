@@ -10,19 +10,19 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import numbered_key
-from reconpriv.core.cube import collect
-from reconpriv.core.kernel import Kernel
-from reconpriv.core.margin_plan import margins_of
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.plan import plan_queries
+from reconpriv.ask.workload import mean_relative_error
+from reconpriv.cells.cube import collect
 from reconpriv.errors import PolicyError
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.messages.commands import policy_parts
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.margins import prepare_margins
-from reconpriv.queries.plan import plan_queries, publish_cube
-from reconpriv.queries.workload import mean_relative_error
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.margins.plan import margins_of
+from reconpriv.protect.publish_cube import publish_cube
 from reconpriv.research.margins import combined_estimates
 from reconpriv.tuning import sweep as sweeping
-from reconpriv.tuning.margins import MarginVariances
 from reconpriv.tuning.recommend import recommend
 from reconpriv.tuning.report import Target
 
@@ -104,10 +104,7 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
     expected = made.setting(policy).error
     print(f"{name} {policy.sample_size}: {expected:.4f}, {expected / truth:.3f} of {keys} releases")
     assert abs(expected / truth - 1) < off
-    variance = made._margins(policy).design(policy).variance
-    for factor in (0.7, 1.3):
-        wrong = made.variances.questions.errors(factor * variance)
-        assert abs(float(wrong @ made.variances.questions.weight) / truth - 1) > off
+    assert all(abs(expected * factor**0.5 / truth - 1) > off for factor in (0.7, 1.3))
 
 
 # Against publications.
@@ -149,12 +146,12 @@ def test_without_a_limit_margins_tell_an_adversary_more(tuner):
 
 def test_the_most_exposed_group_is_found_among_all(tuner, monkeypatch):
     policy = rp.Policy(*USUAL, margins=1.0)
-    quick = tuner("adult").setting(policy).group_error
-    looked = MarginVariances._most_exposed
-    everywhere = "reconpriv.core.margin_candidates.most_from_margins"
+    made = tuner("adult")
+    quick = made.setting(policy).group_error
+    everywhere = "reconpriv.protect.margins.candidates.most_from_margins"
     monkeypatch.setattr(everywhere, lambda n, *_: n * 1e6)
-    assert MarginVariances._most_exposed is looked
-    assert tuner("adult").setting(policy).group_error == pytest.approx(quick)
+    found = type(made).on(made.cube, made.workload).setting(policy)
+    assert found.group_error == pytest.approx(quick)
 
 
 def test_more_budget_helps_analysts_and_no_margins_tell_nothing(tuner):
@@ -295,3 +292,11 @@ def test_margins_of_which_no_row_is_left_are_judged_as_none(adult_marital):
 def adult_marital():
     with rp.read("example:adult", sensitive="marital_status", public=["sex", "race"]) as table:
         yield table.tuner(queries=300)
+
+
+def test_margins_that_the_default_leaves_out_are_not_offered():
+    """With one public column, each row of a margin table would be a single group."""
+    table = pa.table({"town": list("abcd") * 300, "ill": ["x", "y", "z"] * 400})
+    with rp.read(table, sensitive="ill", public="all") as opened:
+        report = opened.tune(queries=50, current=rp.Policy(*USUAL))
+    assert report.with_margins is None and "margins" not in report.standing

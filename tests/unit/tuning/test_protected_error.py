@@ -9,17 +9,15 @@ import pytest
 from scipy.stats import norm
 
 import reconpriv as rp
-from reconpriv.core.coarsening import coarsen, settle
-from reconpriv.core.cube import collect
-from reconpriv.core.protected import protected_cube, publish_protected
-from reconpriv.core.randomness import Key
-from reconpriv.errors import PolicyError
-from reconpriv.queries.answer import Answerer
-from reconpriv.queries.estimate import Design
-from reconpriv.queries.plan import plan_queries
-from reconpriv.queries.workload import make_workload, mean_relative_error
-from reconpriv.theory.design import mean_absolute_error
-from reconpriv.tuning.protected import expected_error
+from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.plan import plan_queries
+from reconpriv.ask.workload import make_workload, mean_relative_error
+from reconpriv.cells.cube import collect
+from reconpriv.cells.randomness import Key
+from reconpriv.estimate.counts import Design
+from reconpriv.protect.publish_cube import published_cube
+from reconpriv.theory.estimation.design import mean_absolute_error
+from reconpriv.tuning.tuner import Tuner
 
 POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 10})
 
@@ -48,7 +46,7 @@ def measured(raw, workload, policy, keys):
     found = []
     for number in range(keys):
         key = Key(hashlib.sha256(f"predicted {number}".encode()).digest())
-        cube = protected_cube(raw, publish_protected(raw, policy, key))
+        cube = published_cube(raw, policy, key)
         found.append(mean_relative_error(plan.estimates(cube, 0.5), workload.answers))
     return np.array(found)
 
@@ -57,8 +55,7 @@ def measured(raw, workload, policy, keys):
 def test_the_predicted_error_is_that_of_releases(raw, sample_size):
     policy = replace(POLICY, sample_size=sample_size)
     workload = make_workload(raw, queries=300)
-    groups = coarsen(raw, settle(policy.protect, raw, 0.5, Key.test()))
-    predicted = expected_error(raw, groups, policy, workload)
+    predicted = Tuner.on(raw, workload).setting(policy).error
     found = measured(raw, workload, policy, 120)
     doubt = 4 * found.std() / np.sqrt(found.size) + 0.01 * predicted
     assert abs(found.mean() - predicted) < doubt
@@ -69,7 +66,6 @@ def test_the_predicted_error_is_that_of_releases(raw, sample_size):
 def test_without_noise_the_error_is_the_bias_of_shares(raw):
     policy = rp.Policy(1 - 1e-9, 0.5, 0.3, sample_size="none", protect={"age": "*"})
     workload = make_workload(raw, queries=200)
-    groups = coarsen(raw, settle(policy.protect, raw, 0.5, Key.test()))
     by_hand = []
     frame = raw.group_table().to_pandas()
     counts = np.zeros((raw.groups, 3))
@@ -85,9 +81,8 @@ def test_without_noise_the_error_is_the_bias_of_shares(raw):
             share = raw.records[inside & group].sum() / raw.records[group].sum()
             estimate += share * counts[group, value].sum()
         by_hand.append(abs(estimate - answer) / answer)
-    assert expected_error(raw, groups, policy, workload) == pytest.approx(
-        np.mean(by_hand), rel=1e-3
-    )
+    found = Tuner.on(raw, workload).setting(policy).error
+    assert found == pytest.approx(np.mean(by_hand), rel=1e-3)
     assert np.mean(by_hand) > 0.1
 
 
@@ -108,8 +103,21 @@ def test_an_audit_shows_it_unless_it_is_left_out(table):
     assert table.audit(POLICY, columns=False).errors is None
 
 
-def test_tune_does_not_try_protection_groups(table):
-    with pytest.raises(PolicyError, match="protection groups"):
-        table.tune(current=POLICY, queries=50)
-    with pytest.raises(PolicyError, match="protection groups"):
-        table.tuner(queries=50).setting(POLICY)
+def test_an_audit_compares_columns_by_protection_groups(table):
+    found = {one.name: one.without for one in table.audit(POLICY).columns}
+    assert found["sex"].groups == 2  # the two bands
+    assert found["age"].groups == 2 and found["age"].error is not None
+    alone = table.audit(replace(POLICY, protect=None)).columns
+    assert {one.name: one.without.groups for one in alone} == {"sex": 20, "age": 2}
+
+
+def test_tune_judges_protection_groups(table):
+    found = table.tune(current=POLICY, queries=50, margins=[0, 1.0])
+    assert all(one.policy.protect == POLICY.protect for one in found.settings)
+    audited = table.audit(POLICY)
+    judged = table.tuner(queries=50).setting(POLICY)
+    assert judged.violating_groups == audited.violating_groups
+    assert judged.policy == POLICY
+    # Fewer and larger groups: an adversary reconstructs more of them, analysts err more.
+    plain = table.tuner(queries=50).setting(replace(POLICY, protect=None))
+    assert judged.error > plain.error and judged.trials < plain.trials

@@ -2,11 +2,10 @@
 
 import csv
 import json
-import math
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -14,24 +13,26 @@ import pyarrow.csv
 import pytest
 
 import reconpriv as rp
-from reconpriv.attacks.attacked_table import AttackedTable
-from reconpriv.attacks.micro import top_errors
+from reconpriv.attacks.attacked_table import AttackedTable, frequency_in
 from reconpriv.attacks.pooled_risk import pooled_share
-from reconpriv.core.exposure import largest_exposed
-from reconpriv.core.kernel import Kernel
-from reconpriv.core.sample_sizes import sample_limits
+from reconpriv.attacks.statistics import relative_error
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import policy_parts
-from reconpriv.queries.plan import publish_cube
+from reconpriv.policy.exposure import largest_exposed
+from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.publish_cube import publish_cube
 from reconpriv.theory.counts import ObservedCount
-from reconpriv.theory.exact import exact_tails, within_epsilon
+from reconpriv.theory.tails.exact import exact_tails
+from reconpriv.theory.tails.exact_margins import combined_tails, within_epsilon
 from reconpriv.tuning import sweep as sweeping
 from reconpriv.tuning.reach import missed
 from reconpriv.tuning.recommend import recommend
 from reconpriv.tuning.report import Target
-from reconpriv.tuning.risk import chances, group_risk
+from reconpriv.tuning.risk import GroupRisk, chances
 from reconpriv.tuning.sentences import risk
 from shell import pasted
+from tail_referee import tails_of_trials
 
 KEYS = 40
 USUAL = (0.5, 0.5, 0.3)
@@ -47,6 +48,11 @@ def tuner(adult):
     return adult.tuner(queries=200)
 
 
+def top_errors(target, published):
+    found = frequency_in(published, target.values, target.policy.retention)
+    return relative_error(found, target.frequency)
+
+
 # The chance of a close estimate.
 
 
@@ -54,20 +60,31 @@ def tuner(adult):
 def test_the_chance_of_a_close_estimate_is_what_both_tails_leave(p, m, epsilon):
     """Few trials are looked up, many are summed: the border is at 100."""
     trials, held = np.meshgrid([1.0, 2, 7, 40, 99, 100, 101, 250], np.arange(1, 38))
-    count = ObservedCount(trials, held / 37, p, m, epsilon)
+    count = ObservedCount(trials.ravel(), (held / 37).ravel(), p, m, epsilon)
     upper, lower = exact_tails(count)
-    np.testing.assert_allclose(within_epsilon(count), 1 - upper - lower, atol=1e-12)
+    alone = within_epsilon(count, np.zeros(trials.size))
+    np.testing.assert_allclose(alone, 1 - upper - lower, atol=1e-12)
+
+
+@pytest.mark.parametrize(("trials", "told"), [(1, 0.3), (20, 2.0), (100, 40.0)])
+def test_margins_are_no_further_trials_but_an_estimate_of_their_own(trials, told):
+    frequency = np.array([0.1, 0.3, 0.75, 1.0])
+    how = {"retention": 0.5, "domain_size": 5, "epsilon": 0.5}
+    upper, lower = combined_tails(trials, frequency, told, **how)
+    count = ObservedCount(np.full(4, float(trials)), frequency, **how)
+    found = within_epsilon(count, np.full(4, told))
+    np.testing.assert_allclose(found, 1 - upper - lower, atol=1e-12)
+
+
+def test_no_group_is_told_more_closely_than_the_promise_says(adult):
+    """(1 - 2δ) is what `recommended` promises; n + E trials would show 92 % with two columns."""
+    found = adult.tuner(queries=50).setting(rp.preset("recommended"))
+    assert 0.8 < found.worst_group <= 0.9 and found.margin_trials > 0
 
 
 # Brute force: a made table, every outcome of every trial.
 
-MADE = {
-    "a": "xxxxxxyyz",
-    "b": "xxyyz" * 4,
-    "c": "yyyz",
-    "d": "z",
-    "e": "xyzw" * 2 + "x" * 4,
-}
+MADE = {"a": "xxxxxxyyz", "b": "xxyyz" * 4, "c": "yyyz", "d": "z", "e": "xyzw" * 2 + "x" * 4}
 
 
 @pytest.fixture(scope="module")
@@ -79,38 +96,18 @@ def made():
 
 
 def exposed_count(text, policy):
-    """The largest count of an exposed value, by its definition; news is more than 50 % off."""
-    every = Counter("".join(MADE.values()))
+    """The largest count of an exposed value, by its definition."""
     size, most = len(text), 0
     for value, count in Counter(text).items():
-        overall = every[value] / every.total()
-        news = abs(count / size - overall) > 0.5 * overall
-        if (
-            count / size > policy.exposed_above
-            and value not in policy.harmless
-            and (news or not policy.news_only)
-        ):
+        if count / size > policy.exposed_above and value not in policy.harmless:
             most = max(most, count)
     return most
 
 
 def close_enough(size, count, trials, p, m, epsilon):
     """The probability that F' is within ε of f, over every outcome of every trial."""
-    f, total = count / size, 0.0
-    holders, share = divmod(count * trials, size)
-    for held, weight in ((holders, 1 - share / size), (holders + 1, share / size)):
-        if weight == 0:
-            continue
-        odds = [p + (1 - p) / m] * held + [(1 - p) / m] * (trials - held)
-        by_count = defaultdict(float)
-        for outcome in product((0, 1), repeat=trials):
-            chance = math.prod(q if x else 1 - q for q, x in zip(odds, outcome, strict=True))
-            by_count[sum(outcome)] += chance
-        for seen, chance in by_count.items():
-            estimate = (seen / trials - (1 - p) / m) / p
-            if abs(estimate - f) <= epsilon * f + 1e-12:
-                total += weight * chance
-    return total
+    p, epsilon = Fraction(str(p)), Fraction(str(epsilon))
+    return float(1 - sum(tails_of_trials(trials, Fraction(count, size), p, m, epsilon)))
 
 
 @pytest.mark.parametrize("policy", [
@@ -119,10 +116,9 @@ def close_enough(size, count, trials, p, m, epsilon):
     rp.Policy(0.8, 0.5, 0.3, bound="exact", unattainable="one-trial"),
     rp.Policy(0.8, 0.8, 0.3, exposed_above=0.4),
     rp.Policy(0.8, 0.8, 0.3, harmless=("x", "w")),
-    rp.Policy(0.8, 0.8, 0.3, exposed_above=0.1, news_only=True),
-], ids=["octave", "public", "exact", "above", "harmless", "news"])  # fmt: skip
+], ids=["octave", "public", "exact", "above", "harmless"])  # fmt: skip
 def test_figures_equal_brute_force_on_a_made_table(made, policy):
-    policy = made.settled(policy)
+    policy = policy.on(made.schema)
     found = made.tuner(queries=20).setting(policy)
     raw = AttackedTable.of(made, policy).raw
     cube = publish_cube(raw, list(made.batches()), Kernel(made.schema, policy, rp.Key.test()))
@@ -149,7 +145,7 @@ def test_figures_equal_brute_force_on_a_made_table(made, policy):
 @pytest.mark.parametrize("above", [0.0, 0.25])
 def test_figures_agree_with_simulation_and_wrong_trials_do_not(adult, tuner, size, above):
     """Within 3 standard errors of 40 keys; not so with 30 % fewer or 30 % more trials."""
-    # At p = .5 the lattice of few trials hides that there are 26 instead of 20.
+    # At p = .5 the few values of a small count hide that there are 26 instead of 20.
     policy = rp.Policy(0.4, 0.5, 0.3, sample_size=size, exposed_above=above)
     target = AttackedTable.of(adult, policy)
     batch, m = target.batch, adult.schema.domain_size
@@ -163,8 +159,9 @@ def test_figures_agree_with_simulation_and_wrong_trials_do_not(adult, tuner, siz
     trials = np.minimum(sample_limits(batch, policy, m), batch.sizes)
     # Too few people live in groups with a value above a quarter to tell 26 trials from 34.
     for factor in (0.7, 1.3) if above == 0.0 else ():
-        chance = chances(frequency, factor * trials, retention=0.4, domain_size=m, epsilon=0.5)
-        wrong = group_risk(chance, frequency, batch.sizes).reconstructed
+        how = {"retention": 0.4, "domain_size": m, "epsilon": 0.5}
+        chance = chances(frequency, factor * trials, np.zeros(trials.size), **how)
+        wrong = GroupRisk.of(chance, frequency, batch.sizes).reconstructed
         assert abs(wrong - mean) > 3 * error
 
 
@@ -199,7 +196,7 @@ def test_every_setting_of_a_sweep_is_judged_by_the_current_policy(tuner):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 0.9])
-@pytest.mark.parametrize("exposure", [{}, {"harmless": ("Sales",), "news_only": True}])
+@pytest.mark.parametrize("exposure", [{}, {"harmless": ("Sales",)}])
 def test_the_figures_of_a_recommendation_are_those_of_the_policy_in_use(tuner, epsilon, exposure):
     """Judged by the old ε, a recommendation would break its promise once it is taken."""
 
@@ -208,12 +205,12 @@ def test_the_figures_of_a_recommendation_are_those_of_the_policy_in_use(tuner, e
         return sweep(tuner, retentions=[0.4, 0.5], epsilons=[0.4, 0.6, 0.8], target=target,
                      margins=[0], current=current, pooled=measure)  # fmt: skip
 
-    first = tuner.settled(rp.Policy(0.5, epsilon, 0.3, **exposure))
+    first = rp.Policy(0.5, epsilon, 0.3, **exposure).on(tuner.schema)
     now = tuner.setting(first)
     target = Target(max_reconstructed=0.9 * now.reconstructed)
     best = tuned(first, target).recommended
     assert best.epsilon != epsilon and best.reconstructed <= 0.9 * now.reconstructed
-    taken = tuned(tuner.settled(best.policy), target)
+    taken = tuned(best.policy.on(tuner.schema), target)
     assert not taken.misses and taken.current == replace(best, efficient=False)
 
 
@@ -231,15 +228,15 @@ def test_what_counts_as_close_does_not_depend_on_the_policy(tuner):
 
 
 def test_what_counts_as_exposed_has_a_sentence_of_its_own(tuner):
-    policy = rp.Policy(*USUAL, exposed_above=0.25, harmless=("Sales",), news_only=True)
-    found = tuner.setting(tuner.settled(policy))
+    policy = rp.Policy(*USUAL, exposed_above=0.25, harmless=("Sales",))
+    found = tuner.setting(policy.on(tuner.schema))
     said = risk(found)
     assert "estimates the share of its most exposed value within ±50% for" in said
     assert said.endswith(
-        "group. Only values that more than 25% of a group hold, that are not called harmless and"
-        " whose share differs by more than 50% from that in the whole table count as exposed here."
+        "group. Only values that more than 25% of a group hold and that are not called harmless"
+        " count as exposed here."
     )
-    other = replace(found, exposed_above=0.0, harmless=(), news_only=False)
+    other = replace(found, exposed_above=0.0, harmless=())
     assert risk(other).endswith(
         "Only values that more than 25% of a group hold count as exposed here, as under the current"
         " policy."
@@ -253,7 +250,7 @@ def test_margins_add_what_they_tell(tuner):
         both = tuner.setting(rp.Policy(*USUAL, sample_size=size, margins=1.0))
         if alone.sampling.counts_margins:
             # Margins take the place of trials.
-            assert both.reconstructed == pytest.approx(alone.reconstructed, abs=0.02)
+            assert both.reconstructed == pytest.approx(alone.reconstructed, abs=0.03)
         else:
             assert both.reconstructed > alone.reconstructed
 
@@ -378,7 +375,6 @@ def test_a_publish_command_says_what_is_exposed():
     assert words(harmless=["a, b", 'c "d"', None, 3]) == [
         every, ("--harmless", '"a, b","c ""d""",NULL,3')
     ]  # fmt: skip
-    assert words(news_only=True) == [every, ("--news-only", None)]
 
 
 def test_the_command_that_tune_prints_publishes_what_it_recommends(
@@ -400,20 +396,19 @@ def test_the_command_that_tune_prints_publishes_what_it_recommends(
         '"a, b",NULL,"c ""d"""',
         "--exposed-above",
         "0.3",
-        "--news-only",
     )
     done = cli("tune", *given, "--max-reconstructed", 0.9, *FEW, "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
     words = pasted(found["command"])
     assert words[words.index("--harmless") + 1] == '"a, b",NULL,"c ""d"""'
-    assert words[words.index("--exposed-above") + 1] == "0.3" and "--news-only" in words
+    assert words[words.index("--exposed-above") + 1] == "0.3"
     assert cli("keygen", "my.key").code == 0
     done = cli(*words)
     assert done.code == 0, done.err
     best = found["recommended"]
     policy = rp.Policy(best["retention"], best["epsilon"], best["delta"], bound=best["bound"],
-                       sample_size=best["sample_size"], exposed_above=0.3, news_only=True,
+                       sample_size=best["sample_size"], exposed_above=0.3,
                        harmless=["a, b", None, 'c "d"'])  # fmt: skip
     with rp.read("t.csv", sensitive="ill", public="all", missing="value") as opened:
         opened.publish(policy, "mine", key=rp.Key.from_file("my.key"))

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import reconpriv as rp
-from reconpriv.theory.bounds import BOUNDS, Tails
+from reconpriv.theory.tails.bounds import BOUNDS
 
 POLICY = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
 TABLE = pa.table({"age": np.repeat([20, 30, 40, 50], 60), "s": ["a", "b", "c", "c"] * 60})
 
 
-def bold(count: Any) -> Tails:
+def bold(count):
     """A bound of the publisher's own."""
     return BOUNDS["chernoff"].tails(count)
 
 
-def test_a_setting_of_a_sweep_holds_its_whole_policy() -> None:
+def test_a_setting_of_a_sweep_holds_its_whole_policy():
     policy = replace(POLICY, harmless=("c",), sample_size="none", bound=bold)
     with rp.read(TABLE, sensitive="s", public="all") as source:
         report = source.tune(current=policy, sample_sizes="none", margins=[None])

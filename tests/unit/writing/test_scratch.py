@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -27,14 +26,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 OURS = Replaceable(lambda folder: (folder / "part").exists(), "one of ours")
 
 
-def leave(place: Path, more: str = "") -> Path:
+def leave(place, more=""):
     subprocess.run([sys.executable, "-c", KILLED, str(place), more], check=False, timeout=60)
     (left,) = (path for path in place.iterdir() if path.name.startswith(".reconpriv-"))
     assert (left / "raw").exists()
     return left
 
 
-def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
     leave(tmp_path)
     with Scratch(tmp_path) as folder:
         assert list(tmp_path.iterdir()) == [folder]
@@ -43,7 +42,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("whole", [whole_file, new_folder])
-def test_so_does_the_next_output_in_a_folder(whole: object, tmp_path: Path) -> None:
+def test_so_does_the_next_output_in_a_folder(whole, tmp_path):
     with whole(tmp_path / "one", overwrite=False):  # type: ignore[operator]
         pass
     leave(tmp_path)
@@ -52,7 +51,7 @@ def test_so_does_the_next_output_in_a_folder(whole: object, tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
 
 
-def test_a_folder_in_use_is_not_touched(tmp_path: Path) -> None:
+def test_a_folder_in_use_is_not_touched(tmp_path):
     kept = Scratch(tmp_path)
     look = "import sys; from pathlib import Path; from reconpriv.writing.scratch import sweep;"
     subprocess.run(
@@ -65,7 +64,7 @@ def test_a_folder_in_use_is_not_touched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["name", "mode", "link", "locked elsewhere", "file"])
-def test_what_is_not_ours_for_certain_is_not_touched(tmp_path: Path, change: str) -> None:
+def test_what_is_not_ours_for_certain_is_not_touched(tmp_path, change):
     place = tmp_path / "place"
     place.mkdir()
     left = leave(place)
@@ -87,25 +86,23 @@ def test_what_is_not_ours_for_certain_is_not_touched(tmp_path: Path, change: str
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_another_users_folder_is_not_touched(tmp_path: Path) -> None:
+def test_another_users_folder_is_not_touched(tmp_path):
     left = leave(tmp_path)
     os.chown(left, 12345, 12345)
     sweep(tmp_path)
     assert left.exists()
 
 
-def test_a_process_killed_before_it_had_a_lock(tmp_path: Path) -> None:
+def test_a_process_killed_before_it_had_a_lock(tmp_path):
     (tmp_path / "reconpriv-0123456789abcdef").mkdir(mode=0o700)
     sweep(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_that_is_taken_for_dead_while_it_is_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_taken_for_dead_while_it_is_made_is_made_again(tmp_path, monkeypatch):
     plain, calls = module._lock, []
 
-    def swept_first(folder: Path, held: list[int]) -> bool:
+    def swept_first(folder, held):
         calls.append(folder)
         if len(calls) == 1:
             sweep(tmp_path)
@@ -118,7 +115,7 @@ def test_one_that_is_taken_for_dead_while_it_is_made_is_made_again(
         assert folder.exists()
 
 
-def test_a_release_that_was_laid_aside_is_put_back(tmp_path: Path) -> None:
+def test_a_release_that_was_laid_aside_is_put_back(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "part").write_text("old")
     leave(tmp_path, "kept.lay_aside(Path(sys.argv[1]) / 'out')")
@@ -128,7 +125,7 @@ def test_a_release_that_was_laid_aside_is_put_back(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "part").read_text() == "old"
 
 
-def test_it_is_not_put_back_over_a_newer_one(tmp_path: Path) -> None:
+def test_it_is_not_put_back_over_a_newer_one(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "part").write_text("old")
     leave(tmp_path, "kept.lay_aside(Path(sys.argv[1]) / 'out')")
@@ -140,7 +137,7 @@ def test_it_is_not_put_back_over_a_newer_one(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "out"]
 
 
-def test_a_copy_of_the_process_does_not_remove_it(tmp_path: Path) -> None:
+def test_a_copy_of_the_process_does_not_remove_it(tmp_path):
     held: list[int] = []
     with Scratch(tmp_path) as folder:
         module._remove(folder, held, os.getpid() + 1)

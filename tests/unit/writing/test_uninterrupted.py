@@ -1,10 +1,6 @@
 """A signal waits until what must not be cut in two is done."""
 
-from __future__ import annotations
-
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,14 +10,14 @@ from reconpriv.writing.uninterrupted import uninterrupted
 
 
 @pytest.fixture(autouse=True)
-def usual_ctrl_c() -> Iterator[None]:
+def usual_ctrl_c():
     """Python's own handler: a command that ran in this process before ignores what comes late."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
+def test_ctrl_c_waits_for_the_end_of_the_block():
     before, done = signal.getsignal(signal.SIGINT), []
     with pytest.raises(KeyboardInterrupt), uninterrupted():
         signal.raise_signal(signal.SIGINT)
@@ -31,7 +27,7 @@ def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_an_ignored_signal_stays_ignored() -> None:
+def test_an_ignored_signal_stays_ignored():
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         with uninterrupted():
@@ -41,10 +37,10 @@ def test_an_ignored_signal_stays_ignored() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_cleaning_up_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cleaning_up_is_not_interrupted(tmp_path, monkeypatch):
     plain = scratch.shutil.rmtree
 
-    def interrupted(*args: object, **how: object) -> None:
+    def interrupted(*args, **how):
         signal.raise_signal(signal.SIGINT)
         plain(*args, **how)  # type: ignore[arg-type]
 

@@ -16,16 +16,16 @@ Whole = Callable[..., AbstractContextManager[Path]]
 
 
 @pytest.fixture(params=[whole_file, new_folder], ids=["file", "folder"])
-def whole(request: pytest.FixtureRequest) -> Whole:
+def whole(request):
     opened: Whole = request.param
     return opened
 
 
-def _fill(work: Path, text: str = "all of it") -> None:
+def _fill(work, text="all of it"):
     (work / "part" if work.is_dir() else work).write_text(text)
 
 
-def test_it_appears_when_it_is_whole(whole: Whole, tmp_path: Path) -> None:
+def test_it_appears_when_it_is_whole(whole, tmp_path):
     with whole(tmp_path / "out", overwrite=False) as work:
         assert work.parent.parent == tmp_path and work.parent.name.startswith(".reconpriv-")
         _fill(work)
@@ -44,9 +44,7 @@ def test_it_appears_when_it_is_whole(whole: Whole, tmp_path: Path) -> None:
     ],
     ids=["system", "arrow", "missing", "input", "interrupted"],
 )
-def test_a_failure_leaves_nothing_and_says_why(
-    whole: Whole, tmp_path: Path, error: BaseException, kind: type[BaseException], says: str
-) -> None:
+def test_a_failure_leaves_nothing_and_says_why(whole, tmp_path, error, kind, says):
     with pytest.raises(kind, match=says) as caught, whole(tmp_path / "out", overwrite=False) as w:
         _fill(w)
         raise error
@@ -54,7 +52,7 @@ def test_a_failure_leaves_nothing_and_says_why(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_stays_unless_it_may_be_replaced(whole: Whole, tmp_path: Path) -> None:
+def test_what_is_there_stays_unless_it_may_be_replaced(whole, tmp_path):
     (tmp_path / "out").write_text("old")
     with pytest.raises(OutputError, match="exists already"), whole(tmp_path / "out",
                                                                     overwrite=False):  # fmt: skip
@@ -63,15 +61,13 @@ def test_what_is_there_stays_unless_it_may_be_replaced(whole: Whole, tmp_path: P
 
 
 @pytest.mark.parametrize(("private", "mode"), [("", 0o666 & ~current_umask()), (RAW, 0o600)])
-def test_what_tells_about_the_raw_table_is_its_owners_alone(
-    tmp_path: Path, private: str, mode: int
-) -> None:
+def test_what_tells_about_the_raw_table_is_its_owners_alone(tmp_path, private, mode):
     with whole_file(tmp_path / "out", private=private) as work:
         _fill(work)
     assert (tmp_path / "out").stat().st_mode & 0o777 == mode
 
 
-def test_only_an_earlier_folder_of_its_kind_is_replaced(tmp_path: Path) -> None:
+def test_only_an_earlier_folder_of_its_kind_is_replaced(tmp_path):
     ours = Replaceable(lambda folder: (folder / "part").exists(), "one of ours")
     for text in ("first", "second"):
         with new_folder(tmp_path / "out", overwrite=True, earlier=ours) as work:
@@ -85,7 +81,7 @@ def test_only_an_earlier_folder_of_its_kind_is_replaced(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
 
 
-def test_nothing_private_lies_inside_a_release(tmp_path: Path) -> None:
+def test_nothing_private_lies_inside_a_release(tmp_path):
     (tmp_path / "datapackage.json").write_text('{"reconpriv": {}}')
     check_file(tmp_path / "notes.txt")
     with pytest.raises(OutputError, match="is a release; the notes must not be inside it"):

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from reconpriv.core.cells import CellBatch, Encoded
+from reconpriv.cells.cell_batch import CellBatch, Encoded
+from reconpriv.columns.schema import Column, Schema
 from reconpriv.errors import InputError
-from reconpriv.schema import Column, Schema
 from reconpriv.theory.arrays import Ints
 
 _FIRST = 1 << 18  # rows that tell whether there are many cells
@@ -93,10 +95,7 @@ def code_cells(
     codes.append(np.array([position[value] for value in sensitive.to_pylist()], dtype=np.int64))
     number = "0::BIGINT"
     for i, (values, code) in enumerate(zip(found, codes, strict=True)):
-        dictionary = pa.table({"v": values, "code": code})
-        connection.register(f"{_CODES}_arrow", dictionary)
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {_CODES}_{i} AS FROM {_CODES}_arrow")
-        connection.unregister(f"{_CODES}_arrow")
+        register_codes(connection, f"{_CODES}_{i}", values, code)
         size = m if i == len(public) else len(values)
         number = f"({number}) * {size} + {_CODES}_{i}.code"
     inner = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(columns))
@@ -111,6 +110,15 @@ def code_cells(
         " GROUP BY k ORDER BY k NULLS FIRST"
     )
     return CodedCells(tuple(public), m, query)
+
+
+def register_codes(
+    connection: duckdb.DuckDBPyConnection, name: str, values: pa.Array, codes: NDArray[Any]
+) -> None:
+    """Make codes of values known to the connection as a table of v and code."""
+    connection.register(f"{name}_arrow", pa.table({"v": values, "code": codes}))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM {name}_arrow")
+    connection.unregister(f"{name}_arrow")
 
 
 def _many(connection: duckdb.DuckDBPyConnection, table: str, columns: list[str]) -> bool:

@@ -9,10 +9,10 @@ from typing import Any
 
 import duckdb
 
+from reconpriv.columns.schema import Column
+from reconpriv.columns.schema import quote_identifier as quote
 from reconpriv.engines.duckdb.csv_texts import CsvTexts, kinds_of
 from reconpriv.engines.duckdb.kinds import KINDS
-from reconpriv.schema import Column
-from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.column_names import free_name
 
 FACTS = ("filled", "distinct", "low", "high", "common")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import duckdb
 
+from reconpriv.columns.schema import quote_identifier as quote
 from reconpriv.messages.text_files import is_utf8, not_utf8
-from reconpriv.schema import quote_identifier as quote
 from reconpriv.sources.csv_lines import on_lines_of_their_own
 
 LOSSLESS = ("BIGINT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")

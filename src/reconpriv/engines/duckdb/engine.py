@@ -5,64 +5,42 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from reconpriv.core.cells import CellBatch, outside_years, whole_groups
-from reconpriv.core.row_choice import RowChoice
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.columns.schema import Column, ColumnLabels, Kind, Schema
+from reconpriv.columns.schema import quote_identifier as quote
 from reconpriv.engines.base import (
-    Layout,
-    Progress,
-    PublishFunction,
-    T,
     Written,
     check_threads,
-    memory_bytes,
-    no_progress,
 )
-from reconpriv.engines.duckdb.coded_cells import CodedCells, code_cells
-from reconpriv.engines.duckdb.csv_summary import FACTS, summarise
+from reconpriv.engines.duckdb.columns import TABLE
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors
-from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, OUTSIDE_YEARS, WIDE
+from reconpriv.engines.duckdb.groups import BATCH, NUMBERS, GroupCounts
+from reconpriv.engines.duckdb.kinds import KINDS, NANOSECONDS, WIDE
 from reconpriv.engines.duckdb.literals import literal
 from reconpriv.engines.duckdb.query_faults import JSON_ERRORS
 from reconpriv.engines.duckdb.room import check_room
 from reconpriv.engines.duckdb.unchanged_columns import carried_columns
 from reconpriv.engines.duckdb.views import VIEW, open_source, reads_columns
-from reconpriv.engines.polling import polling
-from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.errors import InputError, OutputError
 from reconpriv.messages.remedies import Control, Remedy, either
-from reconpriv.recoding import Recoding
-from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
-from reconpriv.schema import quote_identifier as quote
+from reconpriv.policy.protection import Coarsening
+from reconpriv.protect.row_choice import RowChoice
 from reconpriv.sources.column_names import free_name
-from reconpriv.sources.lazy import Countable, Interruptible, LazyTable, spool
+from reconpriv.sources.lazy import LazyTable, spool
 from reconpriv.writing.scratch import Scratch, temporary
 
-_NUMBERS = count()
-_TABLE = "reconpriv_table"
-_DIALECT = Dialect("VARCHAR", literal)
-_COMMON = 4  # values of a column that a summary shows
-# Columns counted or summarised in one statement: its time grows with the square of their number,
-# and with thousands DuckDB runs out of stack.
-_TOGETHER = 64
-_ROUGHLY_TOGETHER = 1_000  # rough counts are cheap, and so is a statement of many
-_BATCH = 1 << 17  # cells fetched at a time, at most
-_LEAST_BATCH = 1 << 10
-_KEEP = 8  # batches kept in memory, so an audit before a publication counts only once
-_BYTES_PER_VALUE = 64  # what a value of a cell takes as it passes through the kernel
-_BATCH_MEMORY = 1 << 28
 
-
-class DuckDBEngine:
+class DuckDBEngine(GroupCounts):
     """The engine of one table; see :class:`reconpriv.engines.base.Engine`."""
 
     name = "duckdb"
@@ -100,7 +78,7 @@ class DuckDBEngine:
         self._stopped = threading.Event()
         # Raw data may be spilled there, so it is removed even if nobody closes the table.
         self._scratch: Scratch | None = None
-        self._kept: tuple[tuple[Schema, bool], list[CellBatch]] | None = None
+        self._kept: tuple[tuple[Schema, bool, Coarsening], list[CellBatch]] | None = None
         self._connection = duckdb.connect(
             config={"autoinstall_known_extensions": "false", **JSON_ERRORS}
         )
@@ -118,7 +96,7 @@ class DuckDBEngine:
                     self._open_lazy(opened, whole=sql is not None or count_column is not None)
             with self._query_errors(sql):
                 query = f"FROM {VIEW}" if sql is None else _single_select(self._connection, sql)
-            create = f"CREATE TEMP VIEW {_TABLE} AS "
+            create = f"CREATE TEMP VIEW {TABLE} AS "
             with self._query_errors(sql, len(create) - _bytes_before(query, sql or query)):
                 self._connection.execute(create + query)
                 if self._lazy is not None and self._lazy.labels:
@@ -174,12 +152,6 @@ class DuckDBEngine:
         """What the source says about its columns and their values."""
         return self._labels
 
-    @property
-    def _count(self) -> str:
-        if self._count_column is None:
-            return "count(*)"
-        return f"sum({quote(self._count_column)})::BIGINT"
-
     def _open_lazy(self, opened: LazyTable | CsvTexts, *, whole: bool) -> None:
         """Fetch all records if a query asks for them; otherwise only the columns, for now."""
         if whole:
@@ -195,7 +167,7 @@ class DuckDBEngine:
         if isinstance(opened, CsvTexts):
             self._view(opened.records(self._connection))
         else:
-            self._fetch(opened.rows(opened.schema.names), opened.schema)
+            self._fetch(opened.fetch(opened.schema.names), opened.schema)
 
     def _fetch(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
         file = spool(batches, schema, self._scratch_folder() / "fetched.parquet", self._stopped)
@@ -213,29 +185,28 @@ class DuckDBEngine:
         self._check_nanoseconds(names)
 
     def _keep(self, names: Sequence[str]) -> None:
-        if self._texts is None and not isinstance(self._lazy, Countable):
-            assert self._lazy is not None
-            self._fetch(self._lazy.rows(names), _part(self._lazy.schema, names))
+        if self._lazy is not None and not self._lazy.can_count:
+            self._fetch(self._lazy.fetch(names), _part(self._lazy.schema, names))
             return
         self._count_column = free_name("count", names)
         self._counted = True
         if self._texts is not None:
             self._view(self._texts.cells(self._connection, names, self._count_column))
-        else:
+        elif self._lazy is not None:
             schema = _part(self._lazy.schema, names)
             schema = schema.append(pa.field(self._count_column, pa.int64()))
-            self._fetch(self._lazy.cells(names, self._count_column), schema)
+            self._fetch(self._lazy.fetch(names, self._count_column), schema)
 
     def _check_nanoseconds(self, names: Sequence[str]) -> None:
         """Refuse what microseconds cannot tell apart, rather than round it."""
-        relation = self._connection.sql(f"FROM {_TABLE}")
+        relation = self._connection.sql(f"FROM {TABLE}")
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
             if name not in names or kind not in NANOSECONDS:
                 continue
             column, coarse = quote(name), NANOSECONDS[kind]
             with clear_errors(self._what):
                 finer = self._connection.execute(
-                    f"SELECT count(*) FROM {_TABLE} WHERE {column}::{coarse}::{kind} <> {column}"
+                    f"SELECT count(*) FROM {TABLE} WHERE {column}::{coarse}::{kind} <> {column}"
                 ).fetchall()
             if finer[0][0]:
                 raise InputError(
@@ -260,12 +231,12 @@ class DuckDBEngine:
         with clear_errors(self._what):
             yield
             self._waiting = False
-            self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {_TABLE} AS FROM {VIEW}")
+            self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {TABLE} AS FROM {VIEW}")
             self._expressions = self._describe()
 
     def _describe(self) -> dict[Column, str]:
         """Each column with the expression that gives its canonical type."""
-        relation = self._connection.sql(f"FROM {_TABLE}")
+        relation = self._connection.sql(f"FROM {TABLE}")
         expressions: dict[Column, str] = {}
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
             if self._counted and name == self._count_column:
@@ -287,7 +258,7 @@ class DuckDBEngine:
             column = quote(name)
             fits = self._connection.execute(
                 f"SELECT count(*) = count(TRY_CAST({column} AS BIGINT))"
-                f" FROM {_TABLE} WHERE {column} IS NOT NULL"
+                f" FROM {TABLE} WHERE {column} IS NOT NULL"
             ).fetchall()
             return (
                 (Kind.INTEGER, "{}::BIGINT") if fits[0][0] else (Kind.DECIMAL, "{}::DECIMAL(38, 0)")
@@ -296,138 +267,16 @@ class DuckDBEngine:
             return Kind.DECIMAL, "{}"
         return Kind.OTHER, "{}"
 
-    def single_precision(self, names: Sequence[str]) -> list[str]:
-        """Which of these columns hold 32-bit numbers that read differently as 64-bit ones."""
-        relation = self._connection.sql(f"FROM {_TABLE}")
-        kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        single = [name for name in names if kinds.get(name) == "FLOAT"]
-        if not single:
-            return []
-        differ = (f"bool_or({quote(n)}::VARCHAR::DOUBLE <> {quote(n)}::DOUBLE)" for n in single)
-        with clear_errors(self._what):
-            query = f"SELECT {', '.join(differ)} FROM {_TABLE}"
-            found = self._connection.execute(query).fetchall()[0]
-        return [name for name, other in zip(single, found, strict=True) if other]
-
     def columns(self) -> list[Column]:
         """The table's columns, in order."""
         return list(self._expressions)
-
-    def records(self) -> int:
-        """How many records there are."""
-        with clear_errors(self._what):
-            found = self._connection.execute(f"SELECT {self._count} FROM {_TABLE}").fetchall()
-        return int(found[0][0] or 0)
-
-    def value_counts(self, column: Column, at_most: int | None = None) -> dict[Value, int]:
-        """The distinct values of a column with their counts, including None."""
-        outside = OUTSIDE_YEARS if column.kind is Kind.DATE else "false"
-        query = (
-            f"SELECT {self._expressions[column]} AS v, {self._count}, {outside} FROM {_TABLE}"
-            " GROUP BY ALL"
-        )
-        if at_most is not None:
-            query += f" LIMIT {at_most}"
-        with clear_errors(self._what):
-            found = self._connection.execute(query).fetchall()
-        if any(strange for _, _, strange in found):
-            raise outside_years(column.name)
-        return {value: count for value, count, _ in found}
-
-    def as_number(self, column: Column) -> Column | None:
-        """Turn a column of texts into numbers if every text spells one; otherwise return None."""
-        text = self._expressions[column]
-        query = f"SELECT bool_and(regexp_full_match({text}, {literal(NUMBER)})) FROM {_TABLE}"
-        with clear_errors(self._what):
-            if not self._connection.execute(query).fetchall()[0][0]:
-                return None
-        return self._replace(column, Kind.NUMBER, f"CAST({text} AS DOUBLE) + 0.0")
-
-    def _replace(self, column: Column, kind: Kind, expression: str) -> Column:
-        """Replace a column's expression; the order of the columns stays the same."""
-        self._expressions, new = replaced(self._expressions, column, kind, expression)
-        return new
-
-    def value_range(self, column: Column, present: Column | None) -> tuple[Value, Value] | None:
-        """The lowest and the highest value among records in which ``present`` is not missing."""
-        value = _DIALECT.ranged(self._expressions[column], column.kind)
-        query = f"SELECT min({value}), max({value}) FROM {_TABLE} WHERE {self._present(present)}"
-        with clear_errors(self._what):
-            low, high = self._connection.execute(query).fetchall()[0]
-        return None if low is None else (low, high)
-
-    def quantiles(self, column: Column, parts: int, present: Column | None) -> list[Value]:
-        """The lowest value, then the values below which 1/parts, 2/parts, … of the records lie."""
-        counted = (
-            f"SELECT {self._expressions[column]} AS v, {self._count} AS n FROM {_TABLE}"
-            f" WHERE {self._present(column)} AND {self._present(present)} GROUP BY v"
-        )
-        ranked = f"SELECT {', '.join(RANKED)} FROM ({counted})"
-        query = f"SELECT {', '.join(shares(parts))} FROM ({ranked})"
-        with clear_errors(self._what):
-            found = self._connection.execute(query).fetchall()[0]
-        return [one for one in found if one is not None]
-
-    def _present(self, column: Column | None) -> str:
-        return "true" if column is None else f"({self._expressions[column]}) IS NOT NULL"
-
-    def texts(self, column: Column, recoding: Recoding, *, known: bool) -> list[str]:
-        """The values that the groups list, as text, or the first one that none of them lists."""
-        text, inside = listed(self._expressions[column], recoding, _DIALECT)
-        chosen = f"DISTINCT {text} FROM {_TABLE} WHERE {inside}"
-        first = f"min({text}) FROM {_TABLE} WHERE NOT ({inside})"
-        with clear_errors(self._what):
-            rows = self._connection.execute(f"SELECT {chosen if known else first}").fetchall()
-        return [str(row[0]) for row in rows if row[0] is not None]
-
-    def recode(self, column: Column, recoding: Recoding) -> None:
-        """From now on the column holds the labels of the recoding."""
-        label = label_of(self._expressions[column], column.kind, recoding, _DIALECT)
-        self._replace(column, Kind.STRING, label)
-
-    def distinct(
-        self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False
-    ) -> list[int]:
-        """How many distinct values each column has, where ``present`` is not missing."""
-        count = "approx_count_distinct({})" if rough else "count(DISTINCT {})"
-        together = _ROUGHLY_TOGETHER if rough else _TOGETHER
-        found: list[int] = []
-        with clear_errors(self._what):
-            for first in range(0, len(columns), together):
-                some = columns[first : first + together]
-                counts = ", ".join(count.format(self._expressions[column]) for column in some)
-                query = f"SELECT {counts} FROM {_TABLE} WHERE {self._present(present)}"
-                found += self._connection.execute(query).fetchall()[0]
-        return found
-
-    def summaries(self) -> tuple[int, list[tuple[Column, dict[str, Any]]]]:
-        """How many records there are; for each column its values, range and most common values."""
-        if self._texts is not None and self._waiting:
-            with clear_errors(self._what):
-                return summarise(self._connection, self._texts, _COMMON)
-        self._keep_all()
-        columns = list(self._expressions.items())
-        records, found = 0, []
-        for i in range(0, len(columns), _TOGETHER):
-            parts = ["count(*)"]
-            for column, value in columns[i : i + _TOGETHER]:
-                plain = column.kind is not Kind.OTHER
-                parts += [f"count({value})", f"count(DISTINCT {value})" if plain else "0"]
-                parts += [f"min({value})", f"max({value})"] if plain else ["NULL", "NULL"]
-                parts.append(f"approx_top_k({value}, {_COMMON})" if plain else "[]")
-            with clear_errors(self._what):
-                query = f"SELECT {', '.join(parts)} FROM {_TABLE}"
-                records, *facts = self._connection.execute(query).fetchall()[0]
-            found += [facts[j : j + len(FACTS)] for j in range(0, len(facts), len(FACTS))]
-        rows = zip(self._expressions, found, strict=True)
-        return records, [(column, dict(zip(FACTS, row, strict=True))) for column, row in rows]
 
     def one_row_each(self, choose: RowChoice, *, drop_missing: bool) -> DuckDBEngine:
         """An engine over the chosen rows, which are kept in a file beside what is spilled."""
         groups = self.batches(choose.by_person, drop_missing=drop_missing)
         rows = choose(groups)
         first = next(rows)
-        file = self._scratch_folder() / f"rows-{next(_NUMBERS)}.parquet"
+        file = self._scratch_folder() / f"rows-{next(NUMBERS)}.parquet"
         spool(chain([first], rows), first.schema, file, self._stopped)
         self._kept = None
         return DuckDBEngine(file, memory=self._memory)
@@ -435,85 +284,9 @@ class DuckDBEngine:
     def interrupt(self) -> None:
         """Stop the query that another thread runs; that thread gets a KeyboardInterrupt."""
         self._stopped.set()
-        if isinstance(self._lazy, Interruptible):
+        if self._lazy is not None:
             self._lazy.interrupt()
         self._connection.interrupt()
-
-    def batches(
-        self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
-    ) -> Iterator[CellBatch]:
-        """Every micro group, whole, in canonical order, in batches of bounded size."""
-        if self._kept is not None and self._kept[0] == (schema, drop_missing):
-            yield from self._kept[1]
-            return
-        kept: list[CellBatch] | None = []
-        cells = 0
-        for batch in self._count_groups(schema, drop_missing, progress):
-            cells += batch.count.size
-            if kept is not None:
-                kept = [*kept, batch] if cells <= _KEEP * self._batch_cells(schema) else None
-            yield batch
-        if kept is not None:
-            self._kept = ((schema, drop_missing), kept)
-
-    def _count_groups(
-        self, schema: Schema, drop_missing: bool, progress: Progress
-    ) -> Iterator[CellBatch]:
-        # Inside the query columns are c0, c1, …, so no column name can get in the way.
-        columns = ", ".join(
-            f"{self._expressions[column]} AS c{i}" for i, column in enumerate(schema.columns)
-        )
-        where = f"WHERE {self._present(schema.sensitive)}" if drop_missing else ""
-        order = ", ".join(f"c{i} NULLS LAST" for i in range(len(schema.columns)))
-        query = (
-            f"SELECT {columns}, {self._count} AS n FROM {_TABLE} {where}"
-            f" GROUP BY ALL ORDER BY {order}"
-        )
-        with clear_errors(self._what):
-            coded = self._coded(schema, where)
-            query = query if coded is None else coded.query
-            with _watched(self._connection, "counting", progress):
-                reader = self._connection.sql(query).to_arrow_reader(self._batch_cells(schema))
-            yield from whole_groups(reader, schema) if coded is None else coded.groups(reader)
-
-    def _coded(self, schema: Schema, where: str) -> CodedCells | None:
-        if not self._may_code:
-            return None
-        weight = None if self._count_column is None else quote(self._count_column)
-        return code_cells(self._connection, _TABLE, schema, self._expressions, where, weight)
-
-    def _batch_cells(self, schema: Schema) -> int:
-        """How many cells the kernel takes at a time: fewer with little memory or many columns."""
-        memory = _BATCH_MEMORY if self._memory is None else memory_bytes(self._memory) // 8
-        fitting = memory // (_BYTES_PER_VALUE * (len(schema.columns) + 1))
-        return max(_LEAST_BATCH, min(_BATCH, fitting))
-
-    def map_groups(
-        self,
-        schema: Schema,
-        work: Callable[[Iterator[CellBatch]], T],
-        *,
-        drop_missing: bool,
-        progress: Progress = no_progress,
-    ) -> list[T]:
-        """Apply a function to all groups at once."""
-        return [work(self.batches(schema, drop_missing=drop_missing, progress=progress))]
-
-    def write(
-        self,
-        schema: Schema,
-        publish: PublishFunction,
-        folder: Path,
-        *,
-        layout: Layout,
-        drop_missing: bool,
-        progress: Progress = no_progress,
-    ) -> Written:
-        """Publish every group and write data (and groups, if asked) into an existing folder."""
-        from reconpriv.engines.writer import write_release_files  # noqa: PLC0415
-
-        batches = self.batches(schema, drop_missing=drop_missing, progress=progress)
-        return write_release_files(batches, schema, publish, folder, layout, progress)
 
     def write_to_uri(self, *_: Any, **__: Any) -> Written:
         """Refused: this engine writes only to folders on its own machine."""
@@ -527,14 +300,14 @@ class DuckDBEngine:
         self._keep_all()
         columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
         with clear_errors(self._what):
-            return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_table()
+            return self._connection.sql(f"SELECT {columns} FROM {TABLE}").to_arrow_table()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Every column in its canonical type, as a stream."""
         self._keep_all()
         columns = ", ".join(f"{e} AS {quote(c.name)}" for c, e in self._expressions.items())
         with clear_errors(self._what):
-            return self._connection.sql(f"SELECT {columns} FROM {_TABLE}").to_arrow_reader(_BATCH)
+            return self._connection.sql(f"SELECT {columns} FROM {TABLE}").to_arrow_reader(BATCH)
 
     def close(self) -> None:
         """Close the connection and remove its temporary files."""
@@ -580,21 +353,3 @@ def _single_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
 
 def _bytes_before(part: str, whole: str) -> int:
     return len(whole[: max(whole.find(part), 0)].encode())
-
-
-@contextmanager
-def _watched(
-    connection: duckdb.DuckDBPyConnection, stage: str, progress: Progress
-) -> Iterator[None]:
-    """Report the progress of a running query from a separate thread."""
-    if progress is no_progress:
-        yield
-        return
-
-    def ask() -> None:
-        percent = connection.query_progress()
-        if percent >= 0:
-            progress(stage, percent / 100.0)
-
-    with polling(ask, every=0.2):
-        yield

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from reconpriv.engines.duckdb.query_faults import conversion, details, fault
 from reconpriv.errors import InputError, ReconprivError
-from reconpriv.messages.positions import byte_words
+from reconpriv.messages.one_line import byte_words
 from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
 
 _MEANINGS = (

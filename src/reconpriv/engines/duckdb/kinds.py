@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconpriv.schema import Kind
+from reconpriv.columns.schema import Kind
 
 KINDS = {
     # What is not a number is missing, and + 0.0 makes -0.0 and 0.0 one value.

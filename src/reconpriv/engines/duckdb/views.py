@@ -6,31 +6,29 @@ Messages name a file by its last part only, and never quote a line of it.
 from __future__ import annotations
 
 import glob
-import gzip
 import os
 import shutil
 import sys
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
+from reconpriv.columns.schema import Column
+from reconpriv.columns.schema import quote_identifier as quote
 from reconpriv.datasets import dataset_path
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
-from reconpriv.engines.duckdb.literals import literal
+from reconpriv.engines.duckdb.csv_view import csv_texts, declared_csv
+from reconpriv.engines.duckdb.literals import file_list, literal
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import may_hold_password, shown_file
 from reconpriv.messages.remedies import Control, Remedy
-from reconpriv.messages.text_files import STANDARD_INPUT, not_utf8
-from reconpriv.schema import Column, Kind
-from reconpriv.schema import quote_identifier as quote
+from reconpriv.messages.text_files import STANDARD_INPUT
 from reconpriv.sources.arrow_files import open_arrow
 from reconpriv.sources.column_names import check_names
-from reconpriv.sources.csv_header import SAMPLE, parse_header
 from reconpriv.sources.databases.tables import open_database
 from reconpriv.sources.formats import (
     Opening,
@@ -134,7 +132,7 @@ def _open_path(
         spooled = scratch() / "stdin.csv"
         with spooled.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
-        return _csv_texts([str(spooled)], STANDARD_INPUT)
+        return csv_texts([str(spooled)], STANDARD_INPUT)
     if path.startswith(_EXAMPLE):
         path = str(dataset_path(path.removeprefix(_EXAMPLE)))
     files, shown = _resolve(path)
@@ -156,8 +154,8 @@ def _open_files(
         _view(connection, _parquet(path, files, shown))
     elif kind == "csv":
         if columns is None:
-            return _csv_texts(files, shown)
-        _view(connection, _declared_csv(connection, files, shown, columns))
+            return csv_texts(files, shown)
+        _view(connection, declared_csv(connection, files, shown, columns))
     elif kind == "json":
         _view(connection, _json(connection, files))
     elif kind == "arrow":
@@ -210,11 +208,6 @@ def _refuse_releases(files: Sequence[str], shown: str) -> None:
             )
 
 
-def _list(files: list[str]) -> str:
-    # DuckDB would take a bracket or star in a name for a pattern.
-    return "[" + ", ".join(literal(glob.escape(file)) for file in files) + "]"
-
-
 def _view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {VIEW} AS {query}")
 
@@ -241,13 +234,13 @@ def _parquet(path: str, files: list[str], shown: str) -> str:
     zoned = ", ".join(f"{quote(n)} AT TIME ZONE 'UTC' AS {quote(n)}" for n in sorted(old_times))
     replaced = f" REPLACE ({zoned})" if zoned else ""
     if not root.is_dir() or not any("=" in part for part in parts):
-        return f"SELECT *{replaced} FROM read_parquet({_list(files)}, hive_partitioning=false)"
+        return f"SELECT *{replaced} FROM read_parquet({file_list(files)}, hive_partitioning=false)"
     # DuckDB also reads name=value folders above the given one; they are not part of the table.
     above = {part.split("=")[0] for part in root.absolute().parts if "=" in part}
     below = {part.split("=")[0] for part in parts if "=" in part}
     hidden = ", ".join(quote(name) for name in sorted(above - below))
     columns = (f"* EXCLUDE ({hidden})" if hidden else "*") + replaced
-    return f"SELECT {columns} FROM read_parquet({_list(files)}, hive_partitioning=true)"
+    return f"SELECT {columns} FROM read_parquet({file_list(files)}, hive_partitioning=true)"
 
 
 def _parents_below(file: Path, root: Path) -> tuple[str, ...]:
@@ -256,7 +249,7 @@ def _parents_below(file: Path, root: Path) -> tuple[str, ...]:
 
 def _json(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
     """JSON lines with the types that all lines agree on; what looks like a UUID stays text."""
-    options = f"{_list(files)}, format='newline_delimited', hive_partitioning=false"
+    options = f"{file_list(files)}, format='newline_delimited', hive_partitioning=false"
     guessed = connection.sql(f"SELECT * FROM read_json({options}, sample_size=-1)")
     kinds = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
     if kinds == {"json": "JSON"} or not kinds:
@@ -268,101 +261,3 @@ def _json(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
         f"{literal(name)}: {literal(text.get(kind, kind))}" for name, kind in kinds.items()
     )
     return f"SELECT * FROM read_json({options}, columns={{{columns}}})"
-
-
-def _csv(files: list[str], shown: str, reading: str) -> str:
-    """A CSV as text, nothing guessed: the header names the columns, a ragged row is refused.
-
-    ``reading`` are further options of DuckDB's reader.
-    """
-    delimiter, names = _header(files[0], shown)
-    for file in files[1:]:
-        if _header(file, shown) != (delimiter, names):
-            raise InputError(f"The files of {shown!r} differ in their columns or delimiter.")
-    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
-    return (
-        f"SELECT * FROM read_csv({_list(files)}, auto_detect=false, header=true,"
-        f" delim={literal(delimiter)}, quote='\"', escape='\"', allow_quoted_nulls=false,"
-        f" {reading}, columns={{{columns}}})"
-    )
-
-
-def _header(file: str, shown: str) -> tuple[str, list[str]]:
-    opener: Callable[..., IO[str]] = gzip.open if file.endswith(".gz") else open
-    try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="") as stream:
-            first = _first_line(stream)
-            following = [stream.readline(_LONGEST_SAMPLED) for _ in range(SAMPLE)]
-    except UnicodeDecodeError:
-        raise not_utf8(file, shown) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{shown} cannot be read ({type(error).__name__}).") from None
-    if first is None:
-        raise InputError(
-            f"The header of {shown} has a quoted field that is never closed, or is longer than"
-            f" {_LONGEST_HEADER >> 20} MB.",
-            hint="Look for a stray double quote in its first line.",
-        )
-    if not first.strip():
-        raise InputError(f"{shown} is empty.", hint="A CSV starts with a line of column names.")
-    if first.count("\0") > len(first) // 3:  # every other byte of UTF-16 is one
-        raise not_utf8(file, shown)
-    return parse_header(first, [line for line in following if line], file, shown)
-
-
-def _first_line(stream: IO[str]) -> str | None:
-    """The header with the line breaks inside its quotes; None if it does not end."""
-    parts, length, quotes = [], 0, 0
-    while length <= _LONGEST_HEADER and (part := stream.readline(_LONGEST_HEADER)):
-        parts.append(part)
-        length += len(part)
-        quotes += part.count('"')
-        if quotes % 2 == 0 and part.endswith(("\n", "\r")):
-            break
-    return None if quotes % 2 or length > _LONGEST_HEADER else "".join(parts)
-
-
-_LONGEST_HEADER = 16 << 20
-_LONGEST_SAMPLED = 1 << 16
-# Each thread reads pieces, as is DuckDB's own habit; see csv_lines for when that goes wrong.
-_IN_PIECES = "parallel=true, buffer_size=32000000, max_line_size=2000000"
-# From the beginning to the end; texts that Parquet can hold may be long.
-_IN_ONE = "parallel=false, max_line_size=67108864"
-
-
-def _csv_texts(files: list[str], shown: str) -> CsvTexts:
-    _, names = _header(files[0], shown)
-    in_pieces, in_one = (_csv(files, shown, reading) for reading in (_IN_PIECES, _IN_ONE))
-    return CsvTexts(in_pieces, in_one, tuple(names), tuple(files), shown)
-
-
-_DECLARED = {
-    Kind.INTEGER: "BIGINT",
-    Kind.NUMBER: "DOUBLE",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIME: "TIME",
-}
-
-
-def _declared_csv(
-    connection: duckdb.DuckDBPyConnection, files: list[str], shown: str, columns: Sequence[Column]
-) -> str:
-    """A CSV whose columns are known: each is cast to its kind, whatever it looks like."""
-    text = _csv(files, shown, _IN_ONE)
-    _, names = _header(files[0], shown)
-    kinds = {column.name: column.kind for column in columns}
-    chosen = []
-    for name in names:
-        kind = kinds.get(name, Kind.STRING)
-        target = _DECLARED.get(kind)
-        if kind is Kind.DECIMAL:
-            digits = f"max(length(split_part({quote(name)}, '.', 2)))"
-            scale = connection.execute(f"SELECT {digits} FROM ({text})").fetchall()[0][0] or 0
-            target = f"DECIMAL(38, {scale})"
-        elif kind is Kind.DATETIME:
-            zoned = f"count(*) FILTER (WHERE {quote(name)} LIKE '%Z')"
-            with_zone = connection.execute(f"SELECT {zoned} FROM ({text})").fetchall()[0][0]
-            target = "TIMESTAMPTZ" if with_zone else "TIMESTAMP"
-        chosen.append(f"{quote(name)}::{target} AS {quote(name)}" if target else quote(name))
-    return f"SELECT {', '.join(chosen)} FROM ({text})"

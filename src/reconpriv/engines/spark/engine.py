@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reconpriv.core.cells import CellBatch, whole_groups
-from reconpriv.core.row_choice import RowChoice
-from reconpriv.engines.base import Layout, Progress, PublishFunction, T, Written, no_progress
+import pyarrow as pa
+
+from reconpriv.cells.cell_batch import CellBatch, Encoded, whole_groups
+from reconpriv.columns.recoding import Recoding
+from reconpriv.columns.schema import Column, ColumnLabels, Kind, Schema, Value
+from reconpriv.engines.base import Layout, Progress, T, Written, no_progress
 from reconpriv.engines.recode_sql import NUMBER, RANKED, Dialect, label_of, listed, replaced, shares
 from reconpriv.engines.spark.jobs import map_in_arrow, quote, spark_work
 from reconpriv.engines.spark.output import struct, write_to_folder
@@ -26,13 +29,16 @@ from reconpriv.engines.spark.tasks import (
     ChooseRows,
     MapGroups,
     PackBatches,
-    canonical,
+    PublishGroups,
+    canonical_table,
     unpack_batch,
 )
 from reconpriv.engines.spark.views import check_path, read_path, select_from
 from reconpriv.errors import InputError
-from reconpriv.recoding import Recoding
-from reconpriv.schema import Column, ColumnLabels, Kind, Schema, Value
+from reconpriv.policy.protection import NO_COARSENING, Coarsening
+from reconpriv.protect.coarsening import coarse_column, coarse_columns, pooled
+from reconpriv.protect.row_choice import RowChoice
+from reconpriv.protect.watched import PublishFunction
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.url import is_database
 from reconpriv.writing.marker import MANIFEST
@@ -183,13 +189,8 @@ class SparkEngine:
         if at_most is not None:
             counted = counted.limit(at_most)
         with spark_work(self.session, "counting", "counting"):
-            table = counted.toArrow()
-        batches = [canonical(batch) for batch in table.to_batches()]
-        return {
-            value: count
-            for batch in batches
-            for value, count in zip(*(part.to_pylist() for part in batch.columns), strict=True)
-        }
+            table = canonical_table(counted.toArrow())
+        return dict(zip(*(part.to_pylist() for part in table.columns), strict=True))
 
     def as_number(self, column: Column) -> Column | None:
         """Turn a column of texts into numbers if every text spells one; otherwise return None."""
@@ -266,12 +267,37 @@ class SparkEngine:
         ]
         return frame.selectExpr(*chosen).groupBy(*names).count().withColumnRenamed("count", "n")
 
-    def _whole_groups(self, schema: Schema, drop_missing: bool) -> Any:
-        """Cells with each group in one partition, sorted there: one shuffle by public values."""
-        cells = self._cells(schema, drop_missing)
-        public = [f"c{i}" for i in range(len(schema.public))]
-        together = cells.repartition(*public) if public else cells.repartition(1)
-        return together.sortWithinPartitions(*nulls_last(together, [*public, f"c{len(public)}"]))
+    def _whole_groups(self, schema: Schema, drop_missing: bool, coarsening: Coarsening) -> Any:
+        """Cells with each protection group in one partition, sorted there: one shuffle by keys."""
+        cells, keys = self._keyed_cells(schema, drop_missing, coarsening)
+        together = cells.repartition(*keys) if keys else cells.repartition(1)
+        names = [f"c{i}" for i in range(len(schema.columns))]
+        order = list(dict.fromkeys([*keys, *names]))
+        return together.sortWithinPartitions(*nulls_last(together, order)).select(*names, "n")
+
+    def _keyed_cells(
+        self, schema: Schema, drop_missing: bool, coarsening: Coarsening
+    ) -> tuple[Any, list[str]]:
+        """Every cell with its count, and the columns that tell protection groups apart."""
+        cells, keys = self._cells(schema, drop_missing), []
+        for i, column in enumerate(schema.public):
+            if column.name not in coarsening.names:
+                keys.append(f"c{i}")
+                continue
+            with spark_work(self.session, "counting", "counting"):
+                values = canonical_table(cells.select(f"c{i}").distinct().toArrow()).column(0)
+            labels = coarse_column(column, schema, coarsening, values.combine_chunks())
+            if labels is not None:
+                coded = self._coded(cells.schema[f"c{i}"], i, values, labels)
+                cells = cells.join(coded, cells[f"c{i}"].eqNullSafe(coded[f"v{i}"]), "left")
+                keys.append(f"k{i}")
+        return cells, keys
+
+    def _coded(self, field: Any, place: int, values: pa.ChunkedArray, labels: Encoded) -> Any:
+        """The code of each value of a column as a small table that every machine gets."""
+        kinds = struct({f"k{place}": "int"}, [type(field)(f"v{place}", field.dataType)])
+        rows = list(zip(values.to_pylist(), labels.codes.tolist(), strict=True))
+        return self.session.spark.createDataFrame(rows, kinds).hint("broadcast")
 
     def one_row_each(self, choose: RowChoice, *, drop_missing: bool) -> SparkEngine:
         """An engine over the chosen rows, which are chosen anew whenever they are counted."""
@@ -283,18 +309,26 @@ class SparkEngine:
         return SparkEngine(map_in_arrow(ordered, ChooseRows(choose), kinds))
 
     def batches(
-        self, schema: Schema, *, drop_missing: bool, progress: Progress = no_progress
+        self,
+        schema: Schema,
+        *,
+        drop_missing: bool,
+        coarsening: Coarsening = NO_COARSENING,
+        progress: Progress = no_progress,
     ) -> Iterator[CellBatch]:
         """Every micro group, in canonical order, streamed to this side part by part.
 
         Neither an audit nor a publication needs this; a file of all groups does.
         """
-        cells = self._cells(schema, drop_missing)
-        ordered = cells.orderBy(*nulls_last(cells, cells.columns[:-1]))
+        cells, keys = self._keyed_cells(schema, drop_missing, coarsening)
+        names = [f"c{i}" for i in range(len(schema.columns))]
+        order = list(dict.fromkeys([*keys, *names]))
+        ordered = cells.orderBy(*nulls_last(cells, order)).select(*names, "n")
         packed = map_in_arrow(ordered, PackBatches(), struct({"batch": "binary"}))
         with spark_work(self.session, "counting", "counting", progress):
             batches = (unpack_batch(bytes(row.batch)) for row in packed.toLocalIterator())
-            yield from whole_groups(batches, schema)
+            for batch in whole_groups(batches, schema, coarse_columns(schema, coarsening)):
+                yield pooled(batch, schema, coarsening)
 
     def map_groups(
         self,
@@ -302,11 +336,13 @@ class SparkEngine:
         work: Callable[[Iterator[CellBatch]], T],
         *,
         drop_missing: bool,
+        coarsening: Coarsening = NO_COARSENING,
         progress: Progress = no_progress,
     ) -> list[T]:
         """Apply a function to the groups of each partition, on the workers."""
-        groups = self._whole_groups(schema, drop_missing)
-        results = map_in_arrow(groups, MapGroups(schema, work), struct({"result": "binary"}))
+        groups = self._whole_groups(schema, drop_missing, coarsening)
+        task = MapGroups(schema, coarsening, work)
+        results = map_in_arrow(groups, task, struct({"result": "binary"}))
         with spark_work(self.session, "counting", "counting", progress):
             table = results.toArrow()
         return [pickle.loads(result) for result in table.column(0).to_pylist()]
@@ -319,11 +355,13 @@ class SparkEngine:
         *,
         layout: Layout,
         drop_missing: bool,
+        coarsening: Coarsening = NO_COARSENING,
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group and write the files on the workers, into a folder they share."""
-        groups = self._whole_groups(schema, drop_missing)
-        return write_to_folder(self.session, groups, schema, publish, folder, layout, progress)
+        groups = self._whole_groups(schema, drop_missing, coarsening)
+        task = PublishGroups(publish, schema, coarsening)
+        return write_to_folder(self.session, groups, task, folder, layout, progress)
 
     def write_to_uri(
         self,
@@ -336,12 +374,14 @@ class SparkEngine:
         overwrite: bool,
         manifest: Callable[[Written], str],
         beside: Mapping[str, bytes],
+        coarsening: Coarsening = NO_COARSENING,
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group to any file system that Spark writes."""
-        groups = self._whole_groups(schema, drop_missing)
+        groups = self._whole_groups(schema, drop_missing, coarsening)
+        task = PublishGroups(publish, schema, coarsening)
         with remote_release(self.session, uri, overwrite=overwrite) as folder:
-            written = write_remote(self.session, groups, schema, publish, folder, layout, progress)
+            written = write_remote(self.session, groups, task, folder, layout, progress)
             for name, content in beside.items():
                 folder.write_bytes(name, content)
             folder.write_bytes(MANIFEST, manifest(written).encode("utf-8"))

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reconpriv.core.single_records import K
-from reconpriv.engines.base import Layout, Progress, PublishFunction, Written, WrittenFile
+from reconpriv.auditing.single_records import K
+from reconpriv.engines.base import Layout, Progress, Written, WrittenFile
 from reconpriv.engines.record_file import file_name
 from reconpriv.engines.spark.jobs import map_in_arrow, remove_for_good, spark_work
 from reconpriv.engines.spark.session import Session
@@ -29,10 +29,13 @@ from reconpriv.engines.spark.tasks import (
 )
 from reconpriv.engines.writer import data_names, group_names
 from reconpriv.errors import OutputError
-from reconpriv.schema import Schema
+from reconpriv.protect.watched import Watched
 
 Finish = Callable[[Any, FileRows], Sequence[dict[str, Any]]]
 """Writes files from rows sorted by (file, start); returns (file, rows, bytes, sha256) of each."""
+
+Totals = dict[str, int]
+"""Of a part: its number, rows, and what a publication counts for its publisher."""
 
 FILE_COLUMNS = {"file": "bigint", "rows": "bigint", "bytes": "bigint", "sha256": "string"}
 _PUBLISHED = {
@@ -59,8 +62,7 @@ _TOTALS = {
 def write_to_folder(
     session: Session,
     groups: Any,
-    schema: Schema,
-    publish: PublishFunction,
+    task: PublishGroups,
     folder: Path,
     layout: Layout,
     progress: Progress,
@@ -74,13 +76,13 @@ def write_to_folder(
             _check_shared(session, staging)
 
         def finish(ordered: Any, rows: FileRows) -> Sequence[dict[str, Any]]:
-            task = WriteFiles(rows, str(staging), str(folder))
-            done = map_in_arrow(ordered, task, struct(FILE_COLUMNS)).toArrow()
+            files = WriteFiles(rows, str(staging), str(folder))
+            done = map_in_arrow(ordered, files, struct(FILE_COLUMNS)).toArrow()
             return list(done.to_pylist())
 
         # Spark takes a path as it is written: nothing in it may be encoded.
         written = write_release(
-            session, groups, schema, publish, f"file://{staging}", finish, layout, progress
+            session, groups, task, f"file://{staging}", finish, layout, progress
         )
     except BaseException as error:
         remove = partial(shutil.rmtree, staging, ignore_errors=True)
@@ -93,40 +95,81 @@ def write_to_folder(
 def write_release(
     session: Session,
     groups: Any,
-    schema: Schema,
-    publish: PublishFunction,
+    task: PublishGroups,
     staging: str,
     finish: Finish,
     layout: Layout,
     progress: Progress,
 ) -> Written:
     """Publish sorted whole groups (public…, sensitive, n) and write the release's files."""
-    public = [f"c{i}" for i in range(len(schema.public))]
+    schema = task.schema
+    micro = tuple(f"c{i}" for i in range(len(schema.public)))
     with spark_work(session, "publishing", "publishing", progress):
-        own = [groups.schema[name] for name in public]
-        task = PublishGroups(publish, schema)
-        published = map_in_arrow(groups, task, struct(_PUBLISHED, own))
+        own = _public_fields(groups, task)
+        published = map_in_arrow(groups, task, struct(_PUBLISHED | {"told": "binary"}, own))
         staged = _stage(session, published, f"{staging}/published")
-        ordered = staged.coalesce(1)
-        if public:
-            ordered = staged.orderBy(*(staged[name].asc_nulls_last() for name in public))
-        numbering = NumberGroups(layout)
-        numbered = map_in_arrow(ordered, numbering, struct(_PUBLISHED | _NUMBERED, own))
-        numbered = _stage(session, numbered, f"{staging}/numbered")
-        totals = _part_totals(numbered, layout)
+        staged = _heard(staged, task)
+
+        def numbered(rows: Any, public: Sequence[str], name: str) -> tuple[Any, list[Totals]]:
+            """Some of the groups in order, with their places."""
+            ordered = rows.coalesce(1)
+            if public:
+                ordered = rows.orderBy(*(rows[name].asc_nulls_last() for name in public))
+            placed = map_in_arrow(
+                ordered, NumberGroups(layout), struct(_PUBLISHED | _NUMBERED, own)
+            )
+            placed = _stage(session, placed, f"{staging}/{name}")
+            totals = _part_totals(placed, layout)
+            return placed.join(_bases(session, totals), "part"), totals
+
+        if task.coarsening:
+            data, of_data = numbered(staged.where("counts IS NOT NULL"), micro, "rows")
+            placed, totals = numbered(staged.where("trials IS NOT NULL"), task.columns, "groups")
+        else:
+            data, of_data = placed, totals = numbered(staged, micro, "numbered")
     if not totals:
         raise OutputError(
             "What Spark's workers wrote cannot be seen from here.",
             hint="Give a folder that all machines share, or a URI such as hdfs://… or s3a://….",
         )
     with spark_work(session, "writing", "writing", progress):
-        placed = numbered.join(_bases(session, totals), "part")
-        data = _write_files(placed, "data", schema, layout, finish, totals)
+        names = tuple(data_names(schema, layout))
+        rows = FileRows("data", _files(of_data, "rows", layout), names, schema, layout)
+        data_files = _write_files(data, micro, rows, finish)
         group_files: tuple[WrittenFile, ...] = ()
         if layout.with_trials:
-            group_files = _write_files(placed, "groups", schema, layout, finish, totals)
+            of_groups = task.group_schema
+            names = tuple(group_names(of_groups))
+            rows = FileRows("groups", _files(totals, "groups", layout), names, of_groups, layout)
+            group_files = _write_files(placed, task.columns, rows, finish)
     sums = {name: sum(total[name] for total in totals) for name in _TOTALS}
-    return Written(data=data, groups_files=group_files, **sums)
+    return Written(data=data_files, groups_files=group_files, **sums)
+
+
+def _heard(staged: Any, task: PublishGroups) -> Any:
+    """The staged groups, once the watchers know what was told to them."""
+    publish = task.publish
+    if isinstance(publish, Watched) and publish.watchers:
+        told = staged.where("told IS NOT NULL").select("told").toArrow()
+        for one in told.column(0).to_pylist():
+            publish.join(one)
+    return staged.where("told IS NULL").drop("told")
+
+
+def _public_fields(groups: Any, task: PublishGroups) -> list[Any]:
+    """The public columns of published groups: those of micro groups, then of protection groups."""
+    from pyspark.sql import types  # noqa: PLC0415 - an extra
+
+    schema, coarsening = task.schema, task.coarsening
+    fields = [groups.schema[f"c{i}"] for i in range(len(schema.public))]
+    if not coarsening:
+        return fields
+    kinds = {
+        column.name: types.StringType() if column.name in coarsening.names else field.dataType
+        for column, field in zip(schema.public, fields, strict=True)
+    }
+    coarse = zip(task.columns, task.group_schema.public, strict=True)
+    return [*fields, *(types.StructField(name, kinds[column.name]) for name, column in coarse)]
 
 
 def struct(columns: dict[str, str], first: Sequence[Any] = ()) -> Any:
@@ -141,6 +184,7 @@ def struct(columns: dict[str, str], first: Sequence[Any] = ()) -> Any:
         "boolean": types.BooleanType(),
         "string": types.StringType(),
         "binary": types.BinaryType(),
+        "int": types.IntegerType(),
         "array<int>": types.ArrayType(types.IntegerType()),
         "array<bigint>": types.ArrayType(types.LongType()),
     }
@@ -155,17 +199,17 @@ def _stage(session: Session, frame: Any, path: str) -> Any:
     return session.spark.read.schema(frame.schema).parquet(escaped)
 
 
-def _part_totals(numbered: Any, layout: Layout) -> list[dict[str, int]]:
+def _part_totals(numbered: Any, layout: Layout) -> list[Totals]:
     """Totals of each part, in the order of the parts."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own custom; an extra
 
-    rows = "sum(size(counts))" if layout.cells else "sum(records)"
+    rows = "coalesce(sum(size(counts)), 0)" if layout.cells else "sum(records)"
     sums = [F.expr(sql).alias(name) for name, sql in {**_TOTALS, "rows": rows}.items()]
     table = numbered.groupBy("part").agg(*sums).toArrow()
     return sorted(table.to_pylist(), key=lambda total: total["part"])
 
 
-def _bases(session: Session, totals: list[dict[str, int]]) -> Any:
+def _bases(session: Session, totals: list[Totals]) -> Any:
     """How many rows and groups come before each part."""
     bases, rows, groups = [], 0, 0
     for total in totals:
@@ -177,40 +221,36 @@ def _bases(session: Session, totals: list[dict[str, int]]) -> Any:
     ).hint("broadcast")
 
 
+def _files(totals: list[Totals], what: str, layout: Layout) -> int:
+    """How many files it takes to hold all rows, or all groups."""
+    return -(-sum(total[what] for total in totals) // layout.rows_per_file)
+
+
 def _write_files(
-    placed: Any,
-    stem: str,
-    schema: Schema,
-    layout: Layout,
-    finish: Finish,
-    totals: list[dict[str, int]],
+    placed: Any, public: Sequence[str], rows: FileRows, finish: Finish
 ) -> tuple[WrittenFile, ...]:
     """One or more files per task; each row goes to the file that its place belongs to."""
-    whole = sum(total["groups" if stem == "groups" else "rows"] for total in totals)
+    layout, files, groups = rows.layout, rows.files, rows.stem == "groups"
     per_file = layout.rows_per_file
-    files = -(-whole // per_file)
-    rows = "1" if stem == "groups" else "size(counts)" if layout.cells else "records"
-    start = "group_base + group_start" if stem == "groups" else "data_base + data_start"
-    kept = [f"c{i}" for i in range(len(schema.public))]
-    kept += ["records", "trials"] if stem == "groups" else ["`values`", "counts"]
+    length = "1" if groups else "size(counts)" if layout.cells else "records"
+    start = "group_base + group_start" if groups else "data_base + data_start"
     spread = placed.selectExpr(
-        *kept,
+        *(f"{name} AS c{i}" for i, name in enumerate(public)),
+        *(["records", "trials"] if groups else ["`values`", "counts"]),
         f"{start} AS start",
-        f"explode(sequence(({start}) DIV {per_file}, ({start} + {rows} - 1) DIV {per_file}))"
+        f"explode(sequence(({start}) DIV {per_file}, ({start} + {length} - 1) DIV {per_file}))"
         " AS file",
     )
-    names = group_names(schema) if stem == "groups" else data_names(schema, layout)
     together = spread.repartition(1) if files == 1 else spread.repartitionByRange(files, "file")
     ordered = together.sortWithinPartitions("file", "start")
-    found = finish(ordered, FileRows(stem, files, tuple(names), schema, layout))
     return tuple(
         WrittenFile(
-            file_name(stem, layout.file_format, row["file"], files),
+            file_name(rows.stem, layout.file_format, row["file"], files),
             row["rows"],
             row["bytes"],
             row["sha256"],
         )
-        for row in sorted(found, key=lambda row: row["file"])
+        for row in sorted(finish(ordered, rows), key=lambda row: row["file"])
     )
 
 

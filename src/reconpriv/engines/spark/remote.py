@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from reconpriv.engines.base import Layout, Progress, PublishFunction, Written
+from reconpriv.engines.base import Layout, Progress, Written
 from reconpriv.engines.record_file import file_name
 from reconpriv.engines.spark.jobs import map_in_arrow, remove_for_good, translated
 from reconpriv.engines.spark.output import FILE_COLUMNS, struct, write_release
 from reconpriv.engines.spark.session import Session
-from reconpriv.engines.spark.tasks import ENDINGS, FileContents, FileRows
+from reconpriv.engines.spark.tasks import ENDINGS, FileContents, FileRows, PublishGroups
 from reconpriv.errors import OutputError, ReconprivError
 from reconpriv.messages.remedies import REPLACE
-from reconpriv.schema import Schema
 from reconpriv.writing.marker import MANIFEST, is_manifest
 
 _STAGING = ".staging"
@@ -156,8 +155,7 @@ def check_remote(target: RemoteFolder, *, overwrite: bool) -> None:
 def write_remote(
     session: Session,
     groups: Any,
-    schema: Schema,
-    publish: PublishFunction,
+    task: PublishGroups,
     folder: RemoteFolder,
     layout: Layout,
     progress: Progress,
@@ -177,7 +175,7 @@ def write_remote(
         ).write.partitionBy(*described).option("lineSep", ending).text(f"{staging}/{rows.stem}")
         return _take_files(folder, rows)
 
-    written = write_release(session, groups, schema, publish, staging, finish, layout, progress)
+    written = write_release(session, groups, task, staging, finish, layout, progress)
     folder.delete(_STAGING)
     return written
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from reconpriv.engines.base import check_threads, memory_bytes
 from reconpriv.errors import InputError
-from reconpriv.extras import install_hint
+from reconpriv.extras import needs
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.writing.scratch import Scratch, temporary
 
@@ -162,13 +162,8 @@ def _join(spark: Any) -> Session:
 def open_session(master: str | None, memory: str | None, threads: int | None) -> Session:
     """The session that is active, or a new one with these settings."""
     with without_pandas_warning():
-        try:
+        with needs("spark", "The Spark engine needs PySpark."):
             from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise InputError(
-                "The Spark engine needs PySpark.",
-                hint=install_hint("spark"),
-            ) from None
         active = _running_session(SparkSession)
     if active is not None:
         if master is not None or memory is not None or threads is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from reconpriv.core.cells import CellBatch, Encoded, encode, whole_groups
-from reconpriv.core.kernel import PublishedBatch
-from reconpriv.core.row_choice import RowChoice
-from reconpriv.engines.base import Layout, PublishFunction, WrittenFile
+from reconpriv.cells.cell_batch import CellBatch, Encoded, encode, whole_groups
+from reconpriv.columns.schema import Schema
+from reconpriv.engines.base import Layout, WrittenFile
 from reconpriv.engines.record_file import RecordFile, file_name
-from reconpriv.schema import Schema
+from reconpriv.policy.protection import Coarsening
+from reconpriv.protect.coarsening import coarse_columns, pooled
+from reconpriv.protect.kernel import PublishedBatch, PublishedCells
+from reconpriv.protect.row_choice import RowChoice
+from reconpriv.protect.watched import PublishFunction, Watched, fresh
 from reconpriv.theory.arrays import Ints
 from reconpriv.writing.scratch import temporary
 
-PUBLISHED = ("records", "trials", "sampled", "unattainable", "values", "counts")
-"""The columns of a published group after its public values."""
+PUBLISHED = ("records", "trials", "sampled", "unattainable", "values", "counts", "told")
+"""The columns of a published group after its public values.
+
+The last one is for the watchers of the publication, in a row of its own for each partition.
+"""
+
+_TYPES = {
+    "records": pa.int64(), "trials": pa.int64(), "sampled": pa.bool_(), "unattainable": pa.int64(),
+    "values": pa.list_(pa.int32()), "counts": pa.list_(pa.int64()), "told": pa.binary(),
+}  # fmt: skip
 
 NUMBERED = ("part", "data_start", "group_start")
 """Where a published group stands: its part, and rows and groups before it in that part."""
@@ -45,6 +56,12 @@ def canonical(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
+def canonical_table(table: pa.Table) -> pa.Table:
+    """The same for a whole table."""
+    batches = [canonical(batch) for batch in table.to_batches()]
+    return pa.Table.from_batches(batches) if batches else table
+
+
 def _canonical_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
@@ -53,16 +70,26 @@ def _canonical_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def groups_of(
+    batches: Iterable[pa.RecordBatch], schema: Schema, coarsening: Coarsening
+) -> Iterator[CellBatch]:
+    """The whole protection groups of a partition, from its sorted cells."""
+    coarse = coarse_columns(schema, coarsening)
+    for batch in whole_groups(map(canonical, batches), schema, coarse):
+        yield pooled(batch, schema, coarsening)
+
+
 @dataclass(frozen=True)
 class MapGroups:
     """Apply a function to the whole groups of a partition; its result is one pickled value."""
 
     schema: Schema
+    coarsening: Coarsening
     work: Callable[[Iterator[CellBatch]], Any]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row for the partition, none if it is empty."""
-        groups = whole_groups(map(canonical, batches), self.schema)
+        groups = groups_of(batches, self.schema, self.coarsening)
         first = next(groups, None)
         if first is not None:
             result = pickle.dumps(self.work(_chain(first, groups)))
@@ -126,32 +153,72 @@ def unpack_batch(packed: bytes) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class PublishGroups:
-    """Run the kernel on a partition's groups: one row per published group, its cells in lists."""
+    """Run the kernel on a partition's groups: one row per published group, its cells in lists.
+
+    Protection groups that are no micro groups have rows of their own, with their public values in
+    columns of their own and without cells; those of micro groups then have no trials.
+    """
 
     publish: PublishFunction
     schema: Schema
+    coarsening: Coarsening
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Groups in the order in which they come."""
-        for batch in whole_groups(map(canonical, batches), self.schema):
-            for published in self.publish(batch):
-                yield _group_rows(published)
+        publish, types = fresh(self.publish), dict[str, pa.DataType]()
+        for batch in groups_of(batches, self.schema, self.coarsening):
+            for published in publish(batch):
+                groups, cells = self._groups(published), _cell_lists(published.dealt)
+                types = _TYPES | {name: one.type for name, one in (groups | cells).items()}
+                for rows in [groups, cells] if self.coarsening else [groups | cells]:
+                    yield self._batch(rows, types)
+        if types and isinstance(publish, Watched) and publish.watchers:
+            yield self._batch({"told": pa.array([publish.told()], pa.binary())}, types)
+
+    def _batch(self, rows: dict[str, pa.Array], types: dict[str, pa.DataType]) -> pa.RecordBatch:
+        """Rows with all columns; what they lack is missing."""
+        length = len(next(iter(rows.values())))
+        micro = [f"c{i}" for i in range(len(self.schema.public))]
+        names = [*dict.fromkeys([*micro, *self.columns]), *PUBLISHED]
+        found = [rows[n] if n in rows else pa.nulls(length, types[n]) for n in names]
+        return pa.RecordBatch.from_arrays(found, names=names)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the protection groups' public values."""
+        stem = "k" if self.coarsening else "c"
+        return tuple(f"{stem}{i}" for i in range(len(self.group_schema.public)))
+
+    @property
+    def group_schema(self) -> Schema:
+        """The schema of the protection groups."""
+        return self.coarsening.coarse(self.schema)
+
+    def _groups(self, published: PublishedBatch) -> dict[str, pa.Array]:
+        """What protection groups rest on."""
+        return _public_columns(self.columns, published.public) | {
+            "records": pa.array(published.records),
+            "trials": pa.array(published.trials),
+            "sampled": pa.array(published.sampled),
+            "unattainable": pa.array(np.where(published.unattainable, published.sizes, 0)),
+        }
 
 
-def _group_rows(published: PublishedBatch) -> pa.RecordBatch:
-    groups = published.records.size
-    offsets = np.searchsorted(published.group, np.arange(groups + 1)).astype(np.int32)
-    columns = [column.values.take(pa.array(column.codes)) for column in published.public]
-    columns += [
-        pa.array(published.records),
-        pa.array(published.trials),
-        pa.array(published.sampled),
-        pa.array(np.where(published.unattainable, published.sizes, 0)),
-        pa.ListArray.from_arrays(pa.array(offsets), pa.array(published.value.astype(np.int32))),
-        pa.ListArray.from_arrays(pa.array(offsets), pa.array(published.count)),
-    ]
-    names = [*(f"c{i}" for i in range(len(published.public))), *PUBLISHED]
-    return pa.RecordBatch.from_arrays(columns, names=names)
+def _cell_lists(cells: PublishedCells) -> dict[str, pa.Array]:
+    """The cells of micro groups, a list for each."""
+    groups = cells.places.size
+    offsets = pa.array(np.searchsorted(cells.group, np.arange(groups + 1)).astype(np.int32))
+    records = np.bincount(cells.group, weights=cells.count, minlength=groups).astype(np.int64)
+    return _public_columns([f"c{i}" for i in range(len(cells.public))], cells.public) | {
+        "records": pa.array(records),
+        "values": pa.ListArray.from_arrays(offsets, pa.array(cells.value.astype(np.int32))),
+        "counts": pa.ListArray.from_arrays(offsets, pa.array(cells.count)),
+    }
+
+
+def _public_columns(names: Sequence[str], public: Sequence[Encoded]) -> dict[str, pa.Array]:
+    columns = zip(names, public, strict=True)
+    return {name: one.values.take(pa.array(one.codes)) for name, one in columns}
 
 
 @dataclass(frozen=True)

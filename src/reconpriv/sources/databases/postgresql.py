@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from reconpriv.columns.schema import quote_identifier
 from reconpriv.errors import InputError
-from reconpriv.schema import ColumnLabels, quote_identifier
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.postgresql_connection import Connection
 from reconpriv.sources.databases.postgresql_types import (
     PostgresColumn,
     describe_column,
-    settle_numbers,
+    fitted_numbers,
 )
 from reconpriv.sources.databases.table_names import (
-    TableName,
     no_such_table,
     no_table_named,
     parse_table_name,
+    quoted_name,
 )
+from reconpriv.sources.lazy import LazyTable
 
 # One snapshot for all queries, and they cannot change anything, whatever a view calls.
 _SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -54,16 +54,10 @@ FROM resolved r JOIN pg_type t ON t.oid = r.type WHERE t.typtype <> 'd' ORDER BY
 """
 
 
-@dataclass(frozen=True)
-class _Relation:
-    shown: str
-    columns: tuple[PostgresColumn, ...]
+class PostgresTable(LazyTable):
+    """A table of PostgreSQL, which counts its cells."""
 
-
-class PostgresTable:
-    """See :class:`reconpriv.sources.lazy.LazyTable`."""
-
-    labels: Mapping[str, ColumnLabels] = {}
+    can_count = True
 
     def __init__(self, url: str, table: str | None) -> None:
         """Find the table and its columns; no record is read yet."""
@@ -71,59 +65,50 @@ class PostgresTable:
         try:
             self._connection.run(_SNAPSHOT)
             self._connection.run(_WHOLE)
-            self._relation = self._find(table)
-            self.schema = pa.schema([(c.name, c.kind) for c in self._relation.columns])
+            self._relation, self._columns = self._find(table)
+            self.schema = pa.schema([(c.name, c.kind) for c in self._columns.values()])
             check_names(self.schema.names, "the table")
         except BaseException:
             self._connection.close()
             raise
 
-    def _find(self, table: str | None) -> _Relation:
+    def _find(self, table: str | None) -> tuple[str, dict[str, PostgresColumn]]:
         if table is None:
             raise no_table_named(self._tables())
         name = parse_table_name(table)
-        for candidate in dict.fromkeys((_folded(name), _exact(name))):
+        # As PostgreSQL reads it, in lower case unless quoted; then as it is written.
+        folded = quoted_name(name.folded_schema, name.folded_table)
+        for candidate in dict.fromkeys((folded, quoted_name(name.schema, name.table))):
             found = self._connection.ask(_FIND, (candidate,))
             if found:
                 break
         else:
             raise no_such_table(table, self._tables())
-        number, kind, shown = found[0]
+        number, kind, relation = found[0]
         if kind not in "rvmfp":
             raise InputError(f"{table} is neither a table nor a view.")
-        columns = tuple(describe_column(*row) for row in self._connection.ask(_COLUMNS, (number,)))
+        columns = [describe_column(*row) for row in self._connection.ask(_COLUMNS, (number,))]
         if not columns:
             raise InputError(f"The table {table} has no columns.")
-        return _Relation(shown, columns)
+        return relation, {column.name: column for column in columns}
 
     def _tables(self) -> list[str]:
         return sorted(row[0] for row in self._connection.ask(_TABLES))
 
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records, streamed by COPY."""
-        columns = self._settled(names)
-        query = f"SELECT {_list(columns)} FROM {self._relation.shown}"
-        yield from self._fetched(query, pa.schema([(c.name, c.kind) for c in columns]))
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """The cells, counted by the server in one statement."""
-        columns = self._settled(names)
-        places = ", ".join(str(i + 1) for i in range(len(columns)))
-        query = (
-            f"SELECT {_list(columns)}, count(*) AS {quote_identifier(count)}"
-            f" FROM {self._relation.shown} GROUP BY {places}"
-        )
-        fields = [*((c.name, c.kind) for c in columns), (count, pa.int64())]
-        yield from self._fetched(query, pa.schema(fields))
-
-    def _settled(self, names: Sequence[str]) -> list[PostgresColumn]:
-        by_name = {column.name: column for column in self._relation.columns}
-        chosen = [by_name[name] for name in names]
-        return settle_numbers(chosen, self._relation.shown, self._connection)
-
-    def _fetched(self, query: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def fetch(self, names: Sequence[str], count: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The records, streamed by COPY, or the cells, counted by the server in one statement."""
+        chosen = [self._columns[name] for name in names]
+        columns = fitted_numbers(chosen, self._relation, self._connection)
+        selected = [f"{c.expression} AS {quote_identifier(c.name)}" for c in columns]
+        fields = [(c.name, c.kind) for c in columns]
+        groups = ""
+        if count is not None:
+            selected.append(f"count(*) AS {quote_identifier(count)}")
+            fields.append((count, pa.int64()))
+            groups = f" GROUP BY {', '.join(str(i + 1) for i in range(len(columns)))}"
+        query = f"SELECT {', '.join(selected)} FROM {self._relation}{groups}"
         for batch in self._connection.stream(query):
-            yield _as_asked(batch, schema)
+            yield _as_asked(batch, pa.schema(fields))
         # A transaction that stays open keeps the server from tidying up.
         self.close()
 
@@ -152,18 +137,3 @@ def _as_asked(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             f"The table holds {what}.", hint="Correct it, or leave the column out."
         ) from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _folded(name: TableName) -> str:
-    """A name as PostgreSQL reads it: in lower case unless quoted."""
-    parts = [name.folded_schema, name.folded_table]
-    return ".".join(quote_identifier(part) for part in parts if part is not None)
-
-
-def _exact(name: TableName) -> str:
-    parts = [name.schema, name.table]
-    return ".".join(quote_identifier(part) for part in parts if part is not None)
-
-
-def _list(columns: Sequence[PostgresColumn]) -> str:
-    return ", ".join(f"{c.expression} AS {quote_identifier(c.name)}" for c in columns)

@@ -9,64 +9,44 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from reconpriv.errors import InputError, OutputError, ReconprivError
-from reconpriv.extras import install_hint
+from reconpriv.extras import needs
 from reconpriv.messages.remedies import REPLACE, Control, Remedy, either
+from reconpriv.sources.databases.troubles import meaning
 
 T = TypeVar("T")
 
 _PATIENCE = 5.0  # seconds that a server has to end a query
 _TURN = 0.1
 _REFUSED = (
-    (
-        ("URI", "connection info string", "invalid port", "invalid integer", "connection option"),
-        "The URL of the database is malformed.",
-        "Write postgresql://user@host:5432/database, and escape special characters (%40 for @).",
-    ),
-    (
-        (' value: "',),
-        "An option of the database's URL has a value that PostgreSQL does not know.",
-        "Check what follows the question mark, and PGSSLMODE.",
-    ),
-    (
-        ("password authentication", "no password supplied", "SASL", "SCRAM"),
-        "The PostgreSQL server did not accept the user and password.",
-        "Passwords are looked for in the URL, PGPASSWORD and ~/.pgpass.",
-    ),
-    (
-        ("pg_hba.conf", "authentication failed", "role "),
-        "The PostgreSQL server does not let this user in from here.",
-        "Check the user, and ask its administrator.",
-    ),
-    (
-        ("database ",),
-        "The PostgreSQL server has no such database.",
-        "Check the name at the end of the URL.",
-    ),
-    (
-        ("refused", "translate host", "timeout", "timed out", "No route", "unreachable", "No such",
-         "server closed"),
-        "The PostgreSQL server cannot be reached.",
-        "Check the host and the port, and whether the server is running.",
-    ),
-    (
-        ("too many", "remaining connection slots", "starting up", "shutting down", "recovery"),
-        "The PostgreSQL server accepts no more connections for now.",
-        "Try again later.",
-    ),
-    (
-        ("SSL", "certificate"),
-        "No secure connection to the PostgreSQL server could be made.",
-        "Check sslmode and the certificates.",
-    ),
-    (
-        ("service",),
-        "The service of the connection is not defined.",
-        "Check PGSERVICE and ~/.pg_service.conf.",
-    ),
+    (("URI", "connection info string", "invalid port", "invalid integer", "connection option"),
+     "The URL of the database is malformed.",
+     "Write postgresql://user@host:5432/database, and escape special characters (%40 for @)."),
+    ((' value: "',),
+     "An option of the database's URL has a value that PostgreSQL does not know.",
+     "Check what follows the question mark, and PGSSLMODE."),
+    (("password authentication", "no password supplied", "SASL", "SCRAM"),
+     "The PostgreSQL server did not accept the user and password.",
+     "Passwords are looked for in the URL, PGPASSWORD and ~/.pgpass."),
+    (("pg_hba.conf", "authentication failed", "role "),
+     "The PostgreSQL server does not let this user in from here.",
+     "Check the user, and ask its administrator."),
+    (("database ",), "The PostgreSQL server has no such database.",
+     "Check the name at the end of the URL."),
+    (("refused", "translate host", "timeout", "timed out", "No route", "unreachable", "No such",
+      "server closed"),
+     "The PostgreSQL server cannot be reached.",
+     "Check the host and the port, and whether the server is running."),
+    (("too many", "remaining connection slots", "starting up", "shutting down", "recovery"),
+     "The PostgreSQL server accepts no more connections for now.", "Try again later."),
+    (("SSL", "certificate"), "No secure connection to the PostgreSQL server could be made.",
+     "Check sslmode and the certificates."),
+    (("service",), "The service of the connection is not defined.",
+     "Check PGSERVICE and ~/.pg_service.conf."),
 )  # fmt: skip
 _STATES: dict[str, tuple[str, str | Remedy]] = {
     "42501": ("The database does not permit it.", "Ask for the right to read the table's columns"
@@ -100,13 +80,8 @@ class Connection:
 
     def __init__(self, url: str, what: type[ReconprivError] = InputError) -> None:
         """Connect; ``what`` is the error that is raised if something goes wrong."""
-        try:
+        with needs("databases", "PostgreSQL needs adbc-driver-postgresql, which is not installed."):
             import adbc_driver_postgresql.dbapi  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise InputError(
-                "PostgreSQL needs adbc-driver-postgresql, which is not installed.",
-                hint=install_hint("databases"),
-            ) from None
         self._what = what
         self._stopped = threading.Event()
         self._busy = False
@@ -133,41 +108,35 @@ class Connection:
 
     def wait(self, work: Callable[[], T]) -> T:
         """Do something in a thread, so a signal does not have to wait for the server."""
-        done: list[T] = []
-        failed: list[BaseException] = []
         # Not Thread.join: if interrupted, it takes a running thread for ended (Python 3.11).
-        ended = threading.Event()
+        future: Future[T] = Future()
 
         def attempt() -> None:
             try:
-                done.append(work())
+                future.set_result(work())
             except BaseException as error:
-                failed.append(error)
-            finally:
-                ended.set()
+                future.set_exception(error)
 
         self._busy = True  # a connection still in use must not be closed
         try:
             threading.Thread(target=attempt, daemon=True).start()
-            self._attend(ended)
+            self._attend(future)
         except BaseException:
             self._stopped.set()
-            self._attend(ended, _PATIENCE)
+            self._attend(future, _PATIENCE)
             raise
         finally:
-            self._busy = not ended.is_set()
+            self._busy = not future.done()
         if self._stopped.is_set():
             raise KeyboardInterrupt
-        if failed:
-            raise failed[0]
-        return done[0]
+        return future.result()
 
-    def _attend(self, ended: threading.Event, seconds: float = math.inf) -> None:
+    def _attend(self, future: Future[Any], seconds: float = math.inf) -> None:
         """Wait for a thread, and have the server end its query when asked to."""
         until = time.monotonic() + seconds
         # In short turns: a library may have set a handler after which a plain wait goes on. And one
         # cancel is not enough: it is lost if it comes between two statements.
-        while not ended.wait(_TURN) and time.monotonic() < until:
+        while not wait([future], _TURN).done and time.monotonic() < until:
             if self._stopped.is_set() and self._cursor is not None:
                 with suppress(Exception):
                     self._cursor.adbc_cancel()
@@ -237,7 +206,9 @@ class Connection:
             raise self._translated(error) from None
 
     def _translated(self, error: Exception) -> ReconprivError:
-        state = getattr(error, "sqlstate", None) or self._state_of_stream(error)
+        state = getattr(error, "sqlstate", None)
+        if not state and "canceling statement" in str(error):
+            state = "57014"  # what comes out of an Arrow stream has no code, only words
         writes = self._what is OutputError
         said = (_STATES | _STATES_OF_WRITING if writes else _STATES).get(state or "")
         if state == "42501" and "row-level security" in str(error):
@@ -263,12 +234,6 @@ class Connection:
             else "Its log says more.",
         )
 
-    @staticmethod
-    def _state_of_stream(error: Exception) -> str | None:
-        # What comes out of an Arrow stream has no code, only the server's words.
-        words = str(error)
-        return "57014" if "canceling statement" in words else None
-
     def _is_lost(self) -> bool:
         """Whether the server no longer answers a query."""
         try:
@@ -280,10 +245,9 @@ class Connection:
 
 
 def _refused(message: str, what: type[ReconprivError]) -> ReconprivError:
-    for signs, sentence, hint in _REFUSED:
-        if any(sign in message for sign in signs):
-            return what(sentence, hint=hint)
-    return what(
+    unknown = (
         "The PostgreSQL server did not let us in.",
-        hint="Check host, port, database, user, password and the options of the URL.",
+        "Check host, port, database, user, password and the options of the URL.",
     )
+    sentence, hint = meaning(message, _REFUSED, unknown)
+    return what(sentence, hint=hint)

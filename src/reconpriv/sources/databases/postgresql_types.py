@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reconpriv.schema import quote_identifier
+from reconpriv.columns.schema import quote_identifier
 from reconpriv.sources.databases.postgresql_connection import Connection
 
 _DIGITS = 38  # of the widest decimal that Arrow and DuckDB share
@@ -80,7 +80,7 @@ def _numeric(name: str, quoted: str, modifier: int) -> PostgresColumn:
     return PostgresColumn(name, pa.decimal128(_DIGITS, 0), expression, open_number=True)
 
 
-def settle_numbers(
+def fitted_numbers(
     columns: Sequence[PostgresColumn], relation: str, connection: Connection
 ) -> list[PostgresColumn]:
     """Give numbers of any length the type that all their values fit; otherwise they stay text."""
@@ -97,10 +97,10 @@ def settle_numbers(
             f"count(*) FILTER (WHERE {value}::text ~ 'y')",
         ]
     (row,) = connection.ask(f"SELECT {', '.join(facts)} FROM {relation}")
-    settled = {
+    fitted = {
         column.name: _fitting(column, *row[i * 3 : i * 3 + 3]) for i, column in enumerate(unknown)
     }
-    return [settled.get(column.name, column) for column in columns]
+    return [fitted.get(column.name, column) for column in columns]
 
 
 def _fitting(column: PostgresColumn, scale: Any, digits: Any, infinite: int) -> PostgresColumn:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
 
+from reconpriv.columns.schema import Value, quote_identifier
 from reconpriv.errors import InputError, ReconprivError
-from reconpriv.schema import ColumnLabels, Value, quote_identifier
 from reconpriv.sources.column_names import check_names
-from reconpriv.sources.databases.table_names import (
-    no_such_table,
-    no_table_named,
-    parse_table_name,
-    shown_name,
-)
+from reconpriv.sources.databases.table_names import find_table
+from reconpriv.sources.databases.troubles import meaning
+from reconpriv.sources.lazy import LazyTable
 
 _BATCH = 1 << 16
 _PATIENCE = 5.0  # seconds to wait for a program that is writing the file
@@ -66,13 +63,12 @@ def sqlite_errors(
         message = str(error)
         if "interrupted" in message or (stopped is not None and stopped.is_set()):
             raise KeyboardInterrupt from None
-        for signs, sentence, hint in _TROUBLES:
-            if any(sign in message for sign in signs):
-                raise what(f"{file.name} {sentence}.", hint=hint) from None
-        raise what(
-            f"{file.name} cannot be used as a database ({type(error).__name__}).",
-            hint="Check that the file is complete and readable.",
-        ) from None
+        unknown = (
+            f"cannot be used as a database ({type(error).__name__})",
+            "Check that the file is complete and readable.",
+        )
+        sentence, hint = meaning(message, _TROUBLES, unknown)
+        raise what(f"{file.name} {sentence}.", hint=hint) from None
 
 
 def connect(file: Path, mode: str) -> sqlite3.Connection:
@@ -86,15 +82,13 @@ def connect(file: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-class SqliteTable:
-    """See :class:`reconpriv.sources.lazy.LazyTable`."""
+class SqliteTable(LazyTable):
+    """A table of a SQLite file, which counts its cells."""
 
-    labels: Mapping[str, ColumnLabels] = {}
+    can_count = True
 
     def __init__(self, file: Path, table: str | None) -> None:
         """Find the table and its columns; what they hold is seen when they are asked for."""
-        if not file.is_file():
-            raise InputError(f"There is no file {file.name!r}.")
         self._file = file
         self._stopped = threading.Event()
         with sqlite_errors(file):
@@ -104,7 +98,8 @@ class SqliteTable:
                 # While SQLite works, Python sees a signal only when Python code runs.
                 self._connection.set_progress_handler(self._stopped.is_set, _STEPS)
                 self._connection.execute("PRAGMA query_only = ON")
-                self._table = quote_identifier(self._find(table))
+                known = [("main", row[0]) for row in self._connection.execute(_TABLES)]
+                self._table = quote_identifier(find_table(table, known)[1])
                 found = self._connection.execute(f"PRAGMA table_xinfo({self._table})").fetchall()
             names = [row[1] for row in found if row[6] != 1]
             check_names(names, "the table")
@@ -113,43 +108,26 @@ class SqliteTable:
             raise
         self.schema = pa.schema([(name, pa.string()) for name in names])
 
-    def _find(self, table: str | None) -> str:
-        tables = [row[0] for row in self._connection.execute(_TABLES)]
-        if table is None:
-            raise no_table_named([shown_name(name) for name in tables])
-        name = parse_table_name(table)
-        found = [other for other in tables if other.lower() == name.table.lower()]
-        if not found or (name.schema or "main").lower() != "main":
-            raise no_such_table(table, [shown_name(name) for name in tables])
-        return str(found[0])
-
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The records, some at a time."""
-        columns = ", ".join(map(quote_identifier, names))
-        yield from self._fetched(names, f"SELECT {columns} FROM {self._table}", [])
-
-    def cells(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
-        """The cells; text is compared by its bytes, whatever the column's collation."""
-        columns = ", ".join(map(quote_identifier, names))
-        groups = ", ".join(f"{quote_identifier(name)} COLLATE BINARY" for name in names)
-        query = f"SELECT {columns}, count(*) FROM {self._table} GROUP BY {groups}"
-        yield from self._fetched(names, query, [pa.field(count, pa.int64())])
-
-    def _fetched(
-        self, names: Sequence[str], query: str, counts: list[pa.Field]
-    ) -> Iterator[pa.RecordBatch]:
+    def fetch(self, names: Sequence[str], count: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The records, or the cells; text is compared by its bytes, whatever the collation."""
+        query = f"SELECT {', '.join(map(quote_identifier, names))}"
+        if count is None:
+            query += f" FROM {self._table}"
+        else:
+            groups = ", ".join(f"{quote_identifier(name)} COLLATE BINARY" for name in names)
+            query += f", count(*) FROM {self._table} GROUP BY {groups}"
         with sqlite_errors(self._file, stopped=self._stopped):
             self._connection.execute("BEGIN")  # one snapshot for the types and the values
-            kinds = self._kinds(names)
-            fields = [pa.field(name, kind) for name, (kind, _) in zip(names, kinds, strict=True)]
-            schema = pa.schema([*fields, *counts])
-            converters = [converter for _, converter in kinds] + [None] * len(counts)
+            kinds = dict(zip(names, self._kinds(names), strict=True))
+            if count is not None:
+                kinds[count] = pa.int64(), None
+            schema = pa.schema([(name, kind) for name, (kind, _) in kinds.items()])
             cursor = self._connection.execute(query)
             while rows := cursor.fetchmany(_BATCH):
                 columns = zip(*rows, strict=True)
                 arrays = [
-                    pa.array(values if turn is None else map(turn, values), field.type)
-                    for values, turn, field in zip(columns, converters, schema, strict=True)
+                    pa.array(values if turn is None else map(turn, values), kind)
+                    for values, (kind, turn) in zip(columns, kinds.values(), strict=True)
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         self.close()

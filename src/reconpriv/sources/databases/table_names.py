@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reconpriv.columns.schema import quote_identifier
 from reconpriv.errors import InputError
 from reconpriv.messages.nearest import nearest_name
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.remedies import Advice, Control, Remedy
-from reconpriv.schema import quote_identifier
 
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+))\s*(\.|$)')
 _SHOWN = 20
+_MAIN = "main"
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,29 @@ def parse_table_name(text: str) -> TableName:
     return TableName(schema, parts[-1][0], folded, parts[-1][1])
 
 
-def shown_name(name: str) -> str:
+def quoted_name(schema: str | None, table: str) -> str:
+    """A table in SQL, in its schema if there is one."""
+    return ".".join(quote_identifier(part) for part in (schema, table) if part is not None)
+
+
+def shown_name(name: str, schema: str | None = None) -> str:
     """A name as it must be written: in double quotes unless it is plain."""
-    return name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else quote_identifier(name)
+    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name)
+    before = "" if schema is None else f"{shown_name(schema)}."
+    return before + (name if plain else quote_identifier(name))
+
+
+def find_table(table: str | None, known: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """The schema and name of a table of a file, in which upper and lower case are the same."""
+    shown = [shown_name(name, None if place == _MAIN else place) for place, name in known]
+    if table is None:
+        raise no_table_named(shown)
+    asked = parse_table_name(table)
+    wanted = (asked.schema or _MAIN).lower(), asked.table.lower()
+    for place, name in known:
+        if (place.lower(), name.lower()) == wanted:
+            return place, name
+    raise no_such_table(table, shown)
 
 
 def no_table_named(tables: Sequence[str]) -> InputError:

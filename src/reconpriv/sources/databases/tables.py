@@ -6,6 +6,7 @@ from typing import Any
 
 import duckdb
 
+from reconpriv.errors import InputError
 from reconpriv.sources.databases.url import (
     DUCKDB,
     POSTGRESQL,
@@ -28,10 +29,13 @@ def open_database(
         from reconpriv.sources.databases.postgresql import PostgresTable  # noqa: PLC0415 - needs an extra
 
         return PostgresTable(postgresql_url(source), table)
+    file = database_file(source)
+    if not file.is_file():
+        raise InputError(f"There is no file {file.name!r}.")
     if kind == DUCKDB:
-        from reconpriv.sources.databases.duckdb_file import DuckDBFile  # noqa: PLC0415 - only if asked for
+        from reconpriv.sources.databases.duckdb_tables import DuckDBFile  # noqa: PLC0415 - only if asked for
 
-        return DuckDBFile(connection, database_file(source), table)
+        return DuckDBFile(connection, file, table)
     from reconpriv.sources.databases.sqlite import SqliteTable  # noqa: PLC0415 - only if asked for
 
-    return SqliteTable(database_file(source), table)
+    return SqliteTable(file, table)

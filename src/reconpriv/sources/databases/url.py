@@ -54,28 +54,25 @@ def database_kind(source: str | os.PathLike[str], *, must_exist: bool = True) ->
     if found is not None:
         return _SCHEMES[found["scheme"].lower()]
     path = Path(source)
-    kind = _kind_of_file(path) if path.is_file() else None
-    named = _ENDINGS[path.suffix.lower()]
+    kind = None
+    if path.is_file():
+        try:
+            with path.open("rb") as stream:
+                head = stream.read(32)
+        except OSError as error:
+            raise InputError(f"{shown_file(path)} cannot be read: {error.strerror}.") from None
+        kinds = (kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic)
+        kind = next(kinds, None)
+    elif must_exist:
+        raise MissingFileError(
+            f"There is no file {shown_file(path)!r}.", hint="Check the name and the folder."
+        )
     if kind is None and must_exist:
-        if not path.is_file():
-            raise MissingFileError(
-                f"There is no file {shown_file(path)!r}.",
-                hint="Check the name and the folder.",
-            )
         raise InputError(
             f"{shown_file(path)} is neither a SQLite nor a DuckDB database.",
             hint="It may be empty, damaged or encrypted.",
         )
-    return kind or named or SQLITE
-
-
-def _kind_of_file(path: Path) -> str | None:
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(32)
-    except OSError as error:
-        raise InputError(f"{shown_file(path)} cannot be read: {error.strerror}.") from None
-    return next((kind for at, magic, kind in _MAGIC if head[at : at + len(magic)] == magic), None)
+    return kind or _ENDINGS[path.suffix.lower()] or SQLITE
 
 
 def database_file(source: str | os.PathLike[str]) -> Path:

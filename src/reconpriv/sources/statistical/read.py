@@ -1,7 +1,7 @@
 """SPSS, Stata and SAS files as tables, read a chunk at a time with their labels.
 
 A chunk holds Python values, so its size is bounded in bytes. The values are kept as they come in a
-scratch file until all have been seen; then the types of the columns are settled.
+scratch file until all have been seen; then the types of the columns are converted.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from reconpriv.columns.schema import ColumnLabels, Value
 from reconpriv.errors import InputError
-from reconpriv.extras import install_hint
+from reconpriv.extras import needs
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
-from reconpriv.schema import ColumnLabels, Value
 from reconpriv.sources.column_names import check_names
-from reconpriv.sources.statistical.types import Meaning, Reading, Settling, read_as
+from reconpriv.sources.formats import Opening
+from reconpriv.sources.lazy import LazyTable
+from reconpriv.sources.statistical.types import ColumnConverter, Meaning, read_as
 from reconpriv.sources.statistical.xport import Transport, Window
 
 _CHUNK_BYTES = 1 << 27
@@ -53,9 +55,7 @@ PROGRAMS = {
 }
 
 
-def open_statistical(
-    files: Sequence[str], scratch: Callable[[], Path], labels: str
-) -> StatisticalFile:
+def open_statistical(files: Sequence[str], how: Opening) -> StatisticalFile:
     """A single file of a statistical program, its columns and labels read."""
     if len(files) > 1:
         raise InputError(
@@ -64,11 +64,11 @@ def open_statistical(
         )
     if files[0].lower().endswith(".gz"):
         raise InputError(f"{Path(files[0]).name} is compressed.", hint="Unpack it first: gunzip.")
-    return StatisticalFile(Path(files[0]).absolute(), scratch, labels)
+    return StatisticalFile(Path(files[0]).absolute(), how.scratch, how.labels)
 
 
-class StatisticalFile:
-    """A file of SPSS, Stata or SAS; see :class:`reconpriv.sources.lazy.LazyTable`."""
+class StatisticalFile(LazyTable):
+    """A file of SPSS, Stata or SAS."""
 
     def __init__(self, path: Path, scratch: Callable[[], Path], labels: str = "describe") -> None:
         """Read what the file says about its columns."""
@@ -78,11 +78,19 @@ class StatisticalFile:
         _, about = self._read(path, metadataonly=True, **more)
         check_names(about.column_names, path.name)
         self._about = about
-        self._values = {name: _value_labels(about, name) for name in about.column_names}
-        self._readings = {name: self._reading(name) for name in about.column_names}
-        for name, reading in self._readings.items():
-            if reading.meaning in (Meaning.DATE, Meaning.MOMENT, Meaning.CLOCK):
-                self._values[name] = {}  # its labels are for the numbers behind the dates
+        self._readings = {
+            name: read_as(
+                self._program.name,
+                about.readstat_variable_types[name],
+                about.original_variable_types[name],
+            )
+            for name in about.column_names
+        }
+        self._values = {
+            # The labels of a date are for the number behind it.
+            name: {} if reading.timed else _value_labels(about, name)
+            for name, reading in self._readings.items()
+        }
         self._apply = labels == "apply"
         if self._apply and not any(self._values.values()):
             raise InputError(
@@ -92,38 +100,26 @@ class StatisticalFile:
                     Remedy("leave {} out", Control.LABELS, "apply"),
                 ),
             )
-
-    def _reading(self, name: str) -> Reading:
-        storage = self._about.readstat_variable_types[name]
-        form = self._about.original_variable_types[name]
-        return read_as(self._program.name, storage, form)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Every column with the type it will have unless its values forbid it."""
-        return pa.schema([(name, self._declared(name)) for name in self._readings])
+        # Each column with the type that it has unless its values forbid it.
+        self.schema = pa.schema([(name, self._declared(name)) for name in self._readings])
+        said = {name: self._described(name) for name in self._readings}
+        self.labels = {name: one for name, one in said.items() if one != ColumnLabels()}
 
     def _declared(self, name: str) -> pa.DataType:
         if self._apply and self._values[name]:
             return pa.string()  # whether its labels tell values apart matters once it is read
-        column = Settling(name, self._readings[name])
+        column = ColumnConverter(name, self._readings[name])
         return self._finish(column, pa.array([], column.raw_type)).type
 
-    @property
-    def labels(self) -> Mapping[str, ColumnLabels]:
-        """Variable labels, and value labels unless they have become the values."""
-        found = {
-            name: ColumnLabels(
-                (self._about.column_names_to_labels.get(name) or "").strip(),
-                () if self._apply else tuple(self._values[name].items()),
-            )
-            for name in self._readings
-        }
-        return {name: said for name, said in found.items() if said != ColumnLabels()}
+    def _described(self, name: str) -> ColumnLabels:
+        """A variable's label, and its value labels unless they have become the values."""
+        title = (self._about.column_names_to_labels.get(name) or "").strip()
+        return ColumnLabels(title, () if self._apply else tuple(self._values[name].items()))
 
-    def rows(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def fetch(self, names: Sequence[str], count: str | None = None) -> Iterator[pa.RecordBatch]:
         """The records; a batch without rows comes while the file is still being looked at."""
-        columns = [Settling(name, self._readings[name]) for name in names]
+        assert count is None
+        columns = [ColumnConverter(name, self._readings[name]) for name in names]
         raw = self._scratch() / "raw.parquet"
         kinds = pa.schema([(column.name, column.raw_type) for column in columns])
         try:
@@ -137,11 +133,8 @@ class StatisticalFile:
         finally:
             raw.unlink(missing_ok=True)
 
-    def close(self) -> None:
-        """Nothing is open between two chunks."""
-
     def _raw_batches(
-        self, columns: Sequence[Settling], kinds: pa.Schema
+        self, columns: Sequence[ColumnConverter], kinds: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         before = _stamp(self._path)
         for chunk in self._chunks(kinds.names):
@@ -165,25 +158,21 @@ class StatisticalFile:
             total = transport.records
         while total is None or done < total:
             wanted = size if total is None else min(size, total - done)
-            chunk = self._chunk(names, transport, done, wanted)
+            settings = {
+                "usecols": names, "row_limit": wanted, "disable_datetime_conversion": True,
+            }  # fmt: skip
+            if transport is None:
+                chunk, _ = self._read(self._path, row_offset=done, **settings)
+            else:
+                with Window(transport, done) as window:
+                    chunk, _ = self._read(window, **settings)
             found = len(chunk[names[0]])
             done += found
-            yield chunk
+            yield dict(chunk)
             if found < wanted:
                 break
         if transport is not None:
             transport.check_end(done)
-
-    def _chunk(
-        self, names: list[str], transport: Transport | None, done: int, wanted: int
-    ) -> dict[str, list[Any]]:
-        settings = {"usecols": names, "row_limit": wanted, "disable_datetime_conversion": True}
-        if transport is None:
-            found, _ = self._read(self._path, row_offset=done, **settings)
-        else:
-            with Window(transport, done) as window:
-                found, _ = self._read(window, **settings)
-        return dict(found)
 
     def _read(self, source: Path | Window, **settings: Any) -> tuple[Any, Any]:
         function = getattr(_pyreadstat(), self._program.function)
@@ -193,13 +182,13 @@ class StatisticalFile:
             values, about = function(source, output_format="dict", **settings)
         return values, about
 
-    def _finish(self, column: Settling, values: pa.Array) -> pa.Array:
-        settled = column.settle(values)
+    def _finish(self, column: ColumnConverter, values: pa.Array) -> pa.Array:
+        converted = column.convert(values)
         if column.reading.meaning is Meaning.TEXT:
             # None of these programs tells a missing text from an empty one.
-            settled = pc.if_else(pc.equal(settled, ""), pa.scalar(None, pa.string()), settled)
+            converted = pc.if_else(pc.equal(converted, ""), pa.scalar(None, pa.string()), converted)
         said = self._values[column.name]
-        return _named(settled, said, column.name) if self._apply and said else settled
+        return _named(converted, said, column.name) if self._apply and said else converted
 
 
 def _value_labels(about: Any, name: str) -> dict[Value, str]:
@@ -251,13 +240,8 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def _pyreadstat() -> Any:
-    try:
+    with needs("formats", "SPSS, Stata and SAS files need pyreadstat."):
         import pyreadstat  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise InputError(
-            "SPSS, Stata and SAS files need pyreadstat.",
-            hint=install_hint("formats"),
-        ) from None
     return pyreadstat
 
 

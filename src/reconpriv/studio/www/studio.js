@@ -37,7 +37,7 @@
   // dragged; "still" says that it has come to rest, which is when the slower audit runs.
   const pending = {};
   let timer = null;
-  let rest = null;
+  let resting = null;
   let stills = 0;
   const flush = () => {
     timer = Object.keys(pending).length ? setTimeout(flush, 40) : null;
@@ -46,16 +46,16 @@
       delete pending[id];
     }
   };
-  const settle = () => {
-    clearTimeout(rest);
-    rest = setTimeout(() => Shiny.setInputValue("still", ++stills), 200);
+  const moved = () => {
+    clearTimeout(resting);
+    resting = setTimeout(() => Shiny.setInputValue("still", ++stills), 200);
   };
   const turn = (id, value) => {
     pending[id] = value;
     if (timer === null) {
       flush();
     }
-    settle();
+    moved();
   };
   // A dial, a menu, a box, or a group of boxes, of which those listed are to be ticked.
   const setControl = (id, value) => {
@@ -103,8 +103,8 @@
   };
 
   // Columns that tell the sensitive one, with the reason: they are left out if they were public.
-  const leaveOut = (told) => {
-    Object.entries(told).forEach(([id, words]) => {
+  const leaveOut = (reasons) => {
+    Object.entries(reasons).forEach(([id, words]) => {
       const select = document.getElementById(id);
       if (!select || select.value !== "public") return;
       setControl(id, "drop");
@@ -138,7 +138,7 @@
       event.target.dataset.role = event.target.value;
       giveRole(event.target, event.detail === "page");
     }
-    if (event.target.closest(".dials")) settle();
+    if (event.target.closest(".dials")) moved();
   });
 
   document.addEventListener("click", async (event) => {
@@ -186,7 +186,7 @@
       Shiny.addCustomMessageHandler("studio-controls", (values) => {
         Object.entries(values).forEach(([id, value]) => setControl(id, value));
       });
-      Shiny.addCustomMessageHandler("studio-told", leaveOut);
+      Shiny.addCustomMessageHandler("studio-leave-out", leaveOut);
       Shiny.addCustomMessageHandler("studio-faults", (faults) => {
         Object.entries(faults).forEach(([id, words]) => {
           showFault(document.getElementById(`${id}_number`), id, words);
@@ -195,11 +195,11 @@
       all("input[type=number][data-dial]").forEach((input) => {
         Shiny.setInputValue(input.dataset.dial, numberIn(input));
       });
-      settle();
+      moved();
       document.body.dataset.connected = "yes";
     });
     // Another table has other values, and so another policy, though nobody touched a control.
-    $(document).on("shiny:value", (event) => { if (event.name === "harmless_choice") settle(); });
+    $(document).on("shiny:value", (event) => { if (event.name === "harmless_choice") moved(); });
     $(document).on("shiny:disconnected", () => {
       const note = document.createElement("div");
       note.className = "gone";

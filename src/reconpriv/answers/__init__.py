@@ -1,0 +1,1 @@
+"""Answers and tables of answers."""

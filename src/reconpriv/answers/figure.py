@@ -1,0 +1,191 @@
+"""Answers: figures of the original table, each estimated with an interval."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reconpriv.columns.schema import Value, json_value
+from reconpriv.errors import InputError
+from reconpriv.messages.readable import Plottable
+
+COUNT, SHARE, AVERAGE, SUM, QUANTILE = "count", "share", "average", "sum", "quantile"
+POINTS, DIFFERENCE, RATIO = "points", "difference", "ratio"
+# What the numbers of an answer are; of any other kind, they are plain numbers or classes.
+_UNITS = {COUNT: "records", **{kind: kind for kind in (SHARE, POINTS, DIFFERENCE, RATIO)}}
+_WRITTEN = {
+    "records": "{:z,.1f}", "share": "{:z,.2f} %", POINTS: "{:+z,.2f} points",
+    DIFFERENCE: "{:+z,.1f}", RATIO: "{:,.3f}",
+}  # fmt: skip
+_WHOLE = {"records": "{:z,.0f}", DIFFERENCE: "{:+z,.0f}"}  # of exact answers
+_PERCENT = (SHARE, POINTS)
+
+
+class Answer(Plottable):
+    """An estimate of a figure of the original table, with its interval and what it rests on."""
+
+    query: str
+    kind: str
+    name: str
+    low: Value
+    high: Value
+    confidence: float
+    standard_error: float | None
+    exact: bool
+    estimator: str
+    records: float
+    groups: int
+    trials: float
+    remarks: tuple[str, ...]
+    from_margins: float
+
+    if TYPE_CHECKING:
+
+        @property
+        def value(self) -> Value:
+            """The estimate: a number, a class, or None if there is nothing to describe."""
+
+        def as_dict(self) -> dict[str, Any]:
+            """The answer for JSON."""
+
+    @property
+    def number(self) -> float | None:
+        """The estimate as a number; None for a class or where there is nothing."""
+        return float(self.value) if isinstance(self.value, int | float) else None
+
+    @property
+    def leans(self) -> bool:
+        """Whether it leans on a model, and so has no interval."""
+        return False
+
+    @property
+    def unit(self) -> str:
+        """What its value is: records, share, points, difference, ratio, number or class."""
+        plain = "number" if self.number is not None else "class"
+        return _UNITS.get(self.kind, plain)
+
+    def shown(self, value: Value) -> str:
+        """A value or limit of this answer for reading."""
+        if value is None:
+            return "no limit" if self.kind == RATIO else "-"
+        if not isinstance(value, int | float) or abs(value) > sys.float_info.max:
+            return str(value)
+        written = (_WHOLE if self.exact else {}).get(self.unit) or _WRITTEN.get(self.unit)
+        if written is None:
+            return shown_number(value)
+        return written.format(100 * value if self.unit in _PERCENT else value)
+
+    @property
+    def value_words(self) -> str:
+        """The estimate for reading."""
+        return self.shown(self.value)
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        if self.exact:
+            return "exact"
+        if self.high is None and self.unit == "class":  # the last bin has no end
+            return f"{self.shown(self.low)} or more"
+        return "-" if self.leans else f"{self.shown(self.low)} to {self.shown(self.high)}"
+
+    @property
+    def margins_words(self) -> str:
+        """What it owes to margins; empty if that is nothing."""
+        return f"{margins_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
+
+    @property
+    def _basis(self) -> str:
+        margins = f"; {self.margins_words}" if self.margins_words else ""
+        return f"{self.groups:,} groups, {self.trials:,.0f} trials{margins}"
+
+
+def margins_words(share: float) -> str:
+    """The share of an answer that rests on margins, never rounded to none or all of it."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
+
+
+@dataclass(frozen=True, repr=False)
+class Figure(Answer):
+    """A share, average, sum or quantile in the original table: the estimate and its interval.
+
+    ``kind`` says which of them, ``name`` how it is headed in a table. ``records`` is the number of
+    records it is among, ``groups`` and ``trials`` what it rests on. The value and its limits are
+    numbers, or the classes of an ordered column; they are None where there is nothing to describe.
+    A sum or a share has a ``standard_error``, and so has an average; a quantile has none, so there
+    is no saying how much of it comes ``from_margins``; ``margins`` says whether it used any.
+    """
+
+    query: str
+    kind: str
+    name: str
+    value: Value
+    low: Value
+    high: Value
+    confidence: float
+    standard_error: float | None
+    exact: bool
+    estimator: str
+    records: float
+    groups: int
+    trials: float
+    remarks: tuple[str, ...] = ()
+    from_margins: float = 0.0
+    margins: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "query": self.query,
+            "kind": self.kind,
+            "name": self.name,
+            "value": json_value(self.value),
+            "low": json_value(self.low),
+            "high": json_value(self.high),
+            "confidence": self.confidence,
+            "standard_error": self.standard_error,
+            "exact": self.exact,
+            "estimator": self.estimator,
+            "records": self.records,
+            "groups": self.groups,
+            "trials": self.trials,
+            "from_margins": self.from_margins,
+            "margins": self.margins or self.from_margins > 0,
+            "remarks": list(self.remarks),
+        }
+
+    @property
+    def margins_words(self) -> str:
+        """What it owes to margins; empty if that is nothing."""
+        return super().margins_words or ("with margins" if self.margins else "")
+
+    def __str__(self) -> str:
+        """The value, its interval and what to know about it."""
+        text = f"{self.value_words} (exact)"
+        if not self.exact:
+            text = (
+                f"{self.value_words} ({100 * self.confidence:g} % interval for the"
+                f" {self.kind} in the original table: {self.interval}; {self._basis})"
+            )
+        return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
+
+
+def shown_number(value: float) -> str:
+    """A number with about four significant digits, and whole where it is large."""
+    size = abs(value)
+    if size >= 1000 or value == int(value):
+        return f"{value:,.1f}" if value != int(value) else f"{value:z,.0f}"
+    return f"{value:,.2f}" if size >= 10 else f"{value:,.4g}"
+
+
+def answered(answer: Answer) -> Answer:
+    """A single answer, unless there is nothing to describe: an empty selection is refused."""
+    if answer.low is None and answer.value is None:
+        raise InputError(
+            f"No record is in this selection, so it has no {answer.kind}.",
+            hint="Look at the condition.",
+        )
+    return answer

@@ -1,0 +1,128 @@
+"""The shares of a cross table: each count among the records that agree with it on some columns.
+
+If no sensitive value chooses those records, their number is known, and the limits are those of the
+count. Otherwise both numbers are estimated: see :mod:`reconpriv.estimate.shares`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconpriv.answers.answerer import Answerer
+from reconpriv.answers.figure import SHARE, Figure
+from reconpriv.ask.selections import Selected, both, describe
+from reconpriv.estimate.counts import Estimate, Settings
+from reconpriv.estimate.pieces import cut_each
+from reconpriv.estimate.shares import (
+    UNSURE,
+    Labels,
+    ShareLimits,
+    ShareOf,
+    check_unbiased,
+    empty_figure,
+    of_known,
+    pieces_shares,
+    ratio_figure,
+)
+
+Counted = tuple[Labels, Estimate]
+
+
+def table_shares(
+    answerer: Answerer,
+    selected: Selected,
+    counts: Sequence[Counted],
+    among: Sequence[str],
+    settings: Settings,
+) -> list[Figure]:
+    """The share of each count among the records that have the same values of ``among``.
+
+    A total, which has no value of some columns, is among those that agree on the others.
+    """
+    found: list[Figure | None] = [None] * len(counts)
+    parts: dict[tuple[str, ...], list[int]] = {}
+    for place, (labels, _) in enumerate(counts):
+        parts.setdefault(tuple(name for name in among if name in labels), []).append(place)
+    for names, places in parts.items():
+        below = {_key(labels, names): one for labels, one in
+                 answerer.table(selected, list(names), settings)}  # fmt: skip
+        columns: dict[tuple[object, ...], list[int]] = {}
+        for place in places:
+            columns.setdefault(_key(counts[place][0], names), []).append(place)
+        for key, group in columns.items():
+            shared = dict(zip(names, key, strict=True))
+            some = [counts[place] for place in group]
+            shares = _of_total(answerer, selected, some, shared, below[key], settings)
+            for place, share in zip(group, shares, strict=True):
+                found[place] = share
+    return [one for one in found if one is not None]
+
+
+def estimated_totals(answerer: Answerer, selected: Selected, among: Sequence[str]) -> bool:
+    """Whether the number of records that shares are among is an estimate."""
+    return selected.values is not None or answerer.cells.schema.sensitive.name in among
+
+
+def _key(labels: Labels, names: Sequence[str]) -> tuple[object, ...]:
+    return tuple(labels[name] for name in names)
+
+
+def _of_total(
+    answerer: Answerer,
+    selected: Selected,
+    counts: Sequence[Counted],
+    shared: Labels,
+    total: Estimate,
+    settings: Settings,
+) -> list[Figure]:
+    """The shares of counts among the records that all have the labels ``shared``."""
+    base = both(selected, _at(answerer, shared))
+    asked = [ShareOf(both(selected, _at(answerer, labels)), base) for labels, _ in counts]
+    if base.values is not None:
+        check_unbiased(settings, "A share among the holders of a sensitive value")
+    limits = _limits(answerer, asked, settings)
+    shares = []
+    for place, (one, (labels, count)) in enumerate(zip(asked, counts, strict=True)):
+        if labels.keys() == shared.keys():
+            shares.append(_whole(one, count, settings))
+        elif one.known:
+            shares.append(of_known(count, total, one, settings, SHARE))
+        else:
+            shares.append(ratio_figure(count, total, limits[place], one, settings, SHARE))
+    return shares
+
+
+def _limits(
+    answerer: Answerer, asked: Sequence[ShareOf], settings: Settings
+) -> dict[int, ShareLimits]:
+    """The limits of every share among an estimated number of records, by its place."""
+    places = [place for place, one in enumerate(asked) if not one.known]
+    pairs = [(asked[place].counted, asked[place].among) for place in places]
+    return {
+        places[number]: one
+        for numbers, found in cut_each(answerer, pairs, settings)
+        for number, one in zip(numbers, pieces_shares(found, settings), strict=True)
+    }
+
+
+def _at(answerer: Answerer, labels: Labels) -> Selected:
+    """The records with these values."""
+    schema = answerer.cells.schema
+    codes = {name: answerer.known[name].position(value) for name, value in labels.items()}
+    values = codes.pop(schema.sensitive.name, None)
+    places = {column.name: i for i, column in enumerate(schema.public)}
+    return Selected(
+        describe(None, labels), {places[name]: code for name, code in codes.items()}, (), (),
+        None if values is None else (values,),
+    )  # fmt: skip
+
+
+def _whole(asked: ShareOf, count: Estimate, settings: Settings) -> Figure:
+    """All of the records that a share is among."""
+    if count.high <= 0:
+        return empty_figure(asked.text, SHARE, SHARE, settings.confidence)
+    remarks = (UNSURE,) if count.low <= 0 else ()
+    return Figure(
+        asked.text, SHARE, SHARE, 1.0, 1.0, 1.0, settings.confidence, 0.0, True, "exact",
+        count.count, count.groups, count.trials, remarks,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Questions: what is selected, and what is asked about it."""

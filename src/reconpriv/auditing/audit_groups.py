@@ -1,0 +1,182 @@
+"""Audit: every micro group against a policy, before anything is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.single_records import K, SingleRecords, check_k
+from reconpriv.auditing.verdicts import GroupVerdict, judge_worst, verdicts_of
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.columns.schema import Schema
+from reconpriv.errors import PolicyError
+from reconpriv.policy.exposure import largest_exposed
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.protect.margins.cost import margin_cost
+from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
+from reconpriv.protect.margins.trial_limits import UNCOUNTED, CostPart, TrialLimits
+from reconpriv.theory.arrays import Floats, Ints
+
+
+@dataclass(frozen=True)
+class AuditPart:
+    """What the audit of some of the groups found; parts are joined into a report."""
+
+    records: int
+    groups: int
+    violating_groups: int
+    violating_records: int
+    exposed_groups: int
+    unattainable_groups: int
+    below_k: int
+    cells: int
+    distribution: Ints
+    worst: tuple[tuple[float, GroupVerdict], ...]
+    margins: CostPart = field(default_factory=CostPart)
+
+
+def audit_groups(
+    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, worst: int = 10, k: int = K
+) -> AuditReport:
+    """Test every group and keep the worst ones, those furthest above their s_g."""
+    part = audit_part(batches, schema, policy, worst, k)
+    return join_parts([part], schema, policy, worst=worst, k=k)
+
+
+def audit_part(
+    batches: Iterable[CellBatch],
+    schema: Schema,
+    policy: Policy,
+    worst: int,
+    k: int = K,
+    counted: TrialLimits = UNCOUNTED,
+) -> AuditPart:
+    """Test some of the groups, which come whole and in canonical order: protection groups.
+
+    ``schema`` is theirs.
+    ``counted`` are the limits of trials with margins, if the policy asks for any.
+    """
+    if worst < 0:
+        raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
+    check_k(k)
+    records = groups = violating_groups = violating_records = below_k = cells = 0
+    exposed_groups = unattainable_groups = 0
+    sampled = policy.sampling.samples and policy.can_sample
+    distribution = np.zeros((64, 2), dtype=np.int64)
+    found: list[tuple[float, GroupVerdict]] = []
+    margins = CostPart()
+    for batch in (batch.whole for batch in batches):
+        limits, private = judge_worst(batch, policy, schema.domain_size, worst)
+        sizes = batch.sizes
+        octave = np.frexp(sizes.astype(np.float64))[1] - 1
+        distribution[:, 0] += np.bincount(octave, minlength=64)
+        distribution[:, 1] += np.bincount(octave, weights=sizes, minlength=64).astype(np.int64)
+        with np.errstate(divide="ignore"):
+            excess = sizes / limits
+        least = found[-1][0] if len(found) == worst and found else -1.0
+        some = _furthest(excess, worst)
+        some = some[excess[some] >= least]
+        if some.size:
+            verdicts = verdicts_of(batch.take(some), limits[some], private[some], schema, policy)
+            found = _worst_of([*found, *zip(excess[some].tolist(), verdicts, strict=True)], worst)
+        records += int(sizes.sum())
+        groups += batch.groups
+        violating_groups += int((~private).sum())
+        violating_records += int(sizes[~private].sum())
+        exposed_groups += int((largest_exposed(batch, policy) > 0.0).sum())
+        if sampled:
+            most = sample_limits(batch, policy, schema.domain_size)
+            unattainable_groups += int(((sizes > most) & (most < 1.0)).sum())
+        below_k += int(sizes[sizes < k].sum())
+        cells += batch.count.size
+        margins += counted.cost(batch)
+    return AuditPart(
+        records,
+        groups,
+        violating_groups,
+        violating_records,
+        exposed_groups,
+        unattainable_groups,
+        below_k,
+        cells,
+        distribution,
+        tuple(found),
+        margins,
+    )
+
+
+def _worst_of(
+    found: Iterable[tuple[float, GroupVerdict]], how_many: int
+) -> list[tuple[float, GroupVerdict]]:
+    """The groups furthest above their s_g; in a tie, the first in canonical order."""
+
+    def place(entry: tuple[float, GroupVerdict]) -> tuple[Any, ...]:
+        values = entry[1].public.values()
+        return -entry[0], *(
+            (value is None, value) if value is not None else (True,) for value in values
+        )
+
+    return sorted(found, key=place)[:how_many]
+
+
+def join_parts(
+    parts: Sequence[AuditPart],
+    schema: Schema,
+    policy: Policy,
+    *,
+    worst: int,
+    k: int = K,
+    plan: MarginPlan = NO_MARGIN_PLAN,
+) -> AuditReport:
+    """One report of all parts; the order of the parts does not matter."""
+    records = sum(part.records for part in parts)
+    distribution = np.sum([part.distribution for part in parts], axis=0)
+    found = _worst_of((entry for part in parts for entry in part.worst), worst)
+    margins = None
+    if plan.published:
+        costs = (part.margins for part in parts)
+        margins = margin_cost(plan, costs, policy.unprotected().publishable(), schema)
+    return AuditReport(
+        policy=policy,
+        sensitive=schema.sensitive.name,
+        public=tuple(column.name for column in schema.public),
+        records=records,
+        groups=sum(part.groups for part in parts),
+        domain_size=schema.domain_size,
+        violating_groups=sum(part.violating_groups for part in parts),
+        violating_records=sum(part.violating_records for part in parts),
+        exposed_groups=sum(part.exposed_groups for part in parts),
+        unattainable_groups=sum(part.unattainable_groups for part in parts),
+        size_distribution=tuple(
+            (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
+            for i, row in enumerate(distribution)
+            if row[0]
+        ),
+        worst=tuple(verdict for _, verdict in found),
+        single_records=SingleRecords.of(
+            k=k,
+            records=records,
+            unique=int(distribution[0, 1]),
+            below_k=sum(part.below_k for part in parts),
+            policy=policy,
+            domain_size=schema.domain_size,
+        ),
+        cells=sum(part.cells for part in parts),
+        margins=margins,
+    )
+
+
+def _furthest(excess: Floats, how_many: int) -> Ints:
+    if how_many == 0:
+        return np.empty(0, dtype=np.int64)
+    if excess.size <= how_many:
+        return np.arange(excess.size)
+    threshold = np.partition(excess, -how_many)[-how_many]
+    above = np.flatnonzero(excess > threshold)
+    level = np.flatnonzero(excess == threshold)[: how_many - above.size]
+    return np.sort(np.concatenate([above, level]))

@@ -1,0 +1,211 @@
+"""Giveaways: public columns that tell the sensitive value of people by what others like them hold.
+
+The adversary guesses each person's value from everybody else with the same public value (leave one
+out), so a nearly unique column does not look predictive. Somebody who stands alone is guessed to
+hold the most frequent value of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reconpriv.auditing.joint_counts import JointCounts
+from reconpriv.columns.schema import Column, Kind, Schema, Value
+from reconpriv.messages.numbers import label
+from reconpriv.messages.phrases import listed
+from reconpriv.theory.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from reconpriv.cells.cube import Cube
+
+TOLD = 0.5  # a column that tells more than this share of the people beyond a guess gives it away
+TOLD_OF_VALUE = 0.9  # likewise for the people who hold one value, and for those guessed to hold it
+LEAST_PEOPLE = 20  # too few people say nothing about a column
+_NEIGHBOURS = (1, 8, 64, 512)  # how many successive numbers or dates are taken together
+_PAIRED_CELLS = 1 << 21  # cells looked at for all pairs of columns together
+_ORDERED = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME, Kind.TIME)
+
+
+@dataclass(frozen=True)
+class Giveaway:
+    """Public columns that tell the sensitive value, with the figure that says so.
+
+    They tell ``share`` of the people who hold ``value`` or, if that is the most frequent one, of
+    those who do ``not_`` hold it.
+    """
+
+    columns: tuple[str, ...]
+    share: float
+    value: Value
+    not_: bool
+
+    @property
+    def who(self) -> str:
+        """The people it is about."""
+        return f"the people who {'do not hold' if self.not_ else 'hold'} {label(self.value)!r}"
+
+    def sentence(self, sensitive: str) -> str:
+        """What the columns tell, with the figure."""
+        named = listed([f"{name!r}" for name in self.columns])
+        noun, verb = ("column", "tells") if len(self.columns) == 1 else ("columns", "together tell")
+        return f"public {noun} {named} {verb} {sensitive!r} of {self.share:.0%} of {self.who}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The columns, the share and who it is of; the value as its label."""
+        return {
+            "columns": list(self.columns),
+            "share": self.share,
+            "of": "others" if self.not_ else "holders",
+            "value": label(self.value),
+        }
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """How often each sensitive value is guessed from others, and how often rightly.
+
+    ``people``, ``guessed`` and ``right`` have one entry per value of the domain.
+    """
+
+    people: Floats
+    guessed: Floats
+    right: Floats
+
+    def __add__(self, more: Guesses) -> Guesses:
+        """The guesses about two sets of people."""
+        return Guesses(
+            self.people + more.people, self.guessed + more.guessed, self.right + more.right
+        )
+
+    @property
+    def gain(self) -> float:
+        """Goodman and Kruskal's λ: the share of the errors of a plain guess that are avoided."""
+        top = self.people.max()
+        others = self.people.sum() - top
+        return float((self.right.sum() - top) / others) if others else 0.0
+
+
+def guess(group: Ints, value: Ints, count: Ints, domain_size: int, common: int) -> Guesses:
+    """Guess everybody's value from the others in their group; groups are numbered from 0.
+
+    ``common`` is the value that is guessed of somebody who is alone. Among values that are equally
+    frequent, each is guessed equally often.
+    """
+    key, inverse = np.unique(group * np.int64(domain_size) + value, return_inverse=True)
+    held = np.bincount(inverse.reshape(-1), weights=count).astype(np.float64)
+    group, value = np.divmod(key, domain_size)
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    cells = np.diff(np.append(starts, group.size))
+    sizes = np.asarray(np.add.reduceat(held, starts))
+    order = np.lexsort((-held, group))
+    first = order[starts]
+    top, top_value = held[first], value[first]
+    second = np.where(cells > 1, held[order[np.minimum(starts + 1, group.size - 1)]], 0.0)
+    ties = np.add.reduceat((held == np.repeat(second, cells)).astype(float), starts)
+    # Without a person, the most frequent value of a group has one holder less.
+    lead = top - second
+    chance = np.where(lead >= 2, 1.0, np.where((lead == 1) & (second > 0), 1 / (1 + ties), 0.0))
+    alone = sizes == 1
+    chance = np.where(alone, top_value == common, np.where(cells == 1, 1.0, chance))
+    said = np.where(alone, common, top_value)
+
+    def by_value(where: Ints, weights: Floats) -> Floats:
+        return np.bincount(where, weights=weights, minlength=domain_size).astype(np.float64)
+
+    return Guesses(by_value(value, held), by_value(said, sizes), by_value(top_value, top * chance))
+
+
+def judge_guesses(
+    guesses: Guesses, columns: Sequence[str], domain: Sequence[Value], harmless: Collection[Value]
+) -> Giveaway | None:
+    """What the columns give away: of everybody, or of the holders of one value; None if nothing.
+
+    Harmless values may be told, and so may the fact that a value is missing.
+    """
+    people, right = guesses.people, guesses.right
+    common = int(people.argmax())
+    others = people.sum() - people[common]
+    if others < LEAST_PEOPLE:
+        return None
+    if guesses.gain > TOLD:
+        told = float((right.sum() - right[common]) / others)
+        return Giveaway(tuple(columns), told, domain[common], not_=True)
+    found: list[Giveaway] = []
+    for value in range(len(domain)):
+        passed_over = value == common or domain[value] is None or domain[value] in harmless
+        if passed_over or people[value] < LEAST_PEOPLE:
+            continue
+        told = float(right[value] / people[value])
+        if told > TOLD_OF_VALUE and right[value] > TOLD_OF_VALUE * guesses.guessed[value]:
+            found.append(Giveaway(tuple(columns), told, domain[value], not_=False))
+    return max(found, key=lambda one: one.share, default=None)
+
+
+def steps(column: Column) -> tuple[int, ...]:
+    """How many successive values to take together: an adversary also looks at similar numbers."""
+    return _NEIGHBOURS if column.kind in _ORDERED else (1,)
+
+
+def told_alone(joint: JointCounts, harmless: Collection[Value]) -> tuple[Giveaway, ...]:
+    """What single public columns give away."""
+    schema, found = joint.schema, []
+    for column, pairs in zip(schema.public, joint.columns(), strict=True):
+        if not pairs.count.size:
+            continue
+        m = schema.domain_size
+        held = np.bincount(pairs.sensitive, weights=pairs.count, minlength=m)
+        rank = _spelled_numbers(pairs.values) if column.kind is Kind.STRING else None
+        code = pairs.code if rank is None else rank[pairs.code]
+        each = [
+            guess(code // step, pairs.sensitive, pairs.count, m, int(held.argmax()))
+            for step in (_NEIGHBOURS if rank is not None else steps(column))
+        ]
+        found.append(_worst(each, (column.name,), schema, harmless))
+    return tuple(one for one in found if one is not None)
+
+
+def _spelled_numbers(values: pa.Array) -> Ints | None:
+    """Where each text comes in the order of numbers, if all texts spell one: CSV has such."""
+    try:
+        numbers = values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    order = pc.array_sort_indices(numbers, null_placement="at_end").to_numpy()
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    return rank
+
+
+def told_together(
+    cube: Cube, harmless: Collection[Value], alone: Collection[Giveaway]
+) -> tuple[Giveaway, ...]:
+    """What two public columns give away together though neither does alone; none if it is dear."""
+    schema, m = cube.schema, cube.schema.domain_size
+    known = {name for one in alone for name in one.columns}
+    rest = [i for i, column in enumerate(schema.public) if column.name not in known]
+    pairs = list(combinations(rest, 2))
+    if len(pairs) * cube.value.size > _PAIRED_CELLS:
+        return ()
+    codes = {i: cube.codes[i][cube.group].astype(np.int64) for i in rest}
+    common = int(np.bincount(cube.value, weights=cube.count, minlength=m).argmax())
+    found = []
+    for a, b in pairs:
+        group = codes[a] * len(cube.values[b]) + codes[b]
+        each = [guess(group, cube.value, cube.count, m, common)]
+        names = (schema.public[a].name, schema.public[b].name)
+        found.append(_worst(each, names, schema, harmless))
+    return tuple(one for one in found if one is not None)
+
+
+def _worst(
+    each: Sequence[Guesses], names: Sequence[str], schema: Schema, harmless: Collection[Value]
+) -> Giveaway | None:
+    judged = (judge_guesses(one, names, schema.domain, harmless) for one in each)
+    return max((one for one in judged if one), key=lambda one: one.share, default=None)

@@ -1,0 +1,1 @@
+"""A table as counts, and the only source of random numbers."""

@@ -1,0 +1,1 @@
+"""Options, each declared once."""

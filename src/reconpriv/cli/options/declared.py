@@ -1,0 +1,137 @@
+"""How an option is declared: once, as its usage shows it, with its help and its default.
+
+    memory: str | None = option("--memory 2GB", "Memory for counting before spilling to disk.")
+
+is a parameter of a command. Options that several commands share are fields of a frozen dataclass,
+declared by :func:`shared`; a command takes it as one parameter, which :func:`taking` replaces with
+its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any, get_type_hints
+
+import typer
+from typer.models import ParameterInfo
+
+from reconpriv.cli.options.choices import one_of, registered
+
+Command = Callable[..., None]
+REQUIRED = ...
+# A placeholder that lists words to choose from, or that stands for a registry.
+_WORDS = re.compile(r"[a-z-]+(\|[a-z-]+)+")
+_REGISTRY = re.compile(r"\{([a-z ]+)\|\}")
+
+
+def option(
+    usage: str,
+    help: str,
+    default: Any = None,
+    *,
+    choices: str = "",
+    repeatable: bool = False,
+    **more: Any,
+) -> Any:
+    """An option such as ``-o, --out FILE``; ``choices`` is the registry that its value is from.
+
+    If the placeholder lists the choices, as in ``--missing refuse|drop``, the shell offers them.
+    A ``repeatable`` one takes a list, to which it adds each time it is given.
+    """
+    words = usage.split()
+    names = [word.rstrip(",") for word in words if word.startswith("-")]
+    place = " ".join(word for word in words if not word.startswith("-")) or None
+    more.setdefault("autocompletion", _offered(place or "", choices))
+    text = f"{help} Repeatable." if repeatable else help
+    return typer.Option(default, *names, help=text, metavar=place, **more)
+
+
+def argument(
+    place: str, help: str, default: Any = REQUIRED, *, choices: str = "", **more: Any
+) -> Any:
+    """An argument by its place in the usage."""
+    more.setdefault("autocompletion", _offered(place, choices))
+    return typer.Argument(default, metavar=place, help=help, show_default=False, **more)
+
+
+def _offered(place: str, choices: str) -> Callable[[str], list[str]] | None:
+    registry = _REGISTRY.fullmatch(place)
+    if choices or registry:
+        return registered(registry[1] if registry else choices)
+    return one_of(*place.split("|")) if _WORDS.fullmatch(place) else None
+
+
+def shared(declared: Any, *more: Any, **further: Any) -> Any:
+    """A field of a dataclass of options: an option, or the arguments of :func:`option`."""
+    if isinstance(declared, str):
+        declared = option(declared, *more, **further)
+    default = {} if declared.default is REQUIRED else {"default": declared.default}
+    return dataclasses.field(metadata={"declared": declared}, **default)
+
+
+def declared_in(options: type) -> dict[str, ParameterInfo]:
+    """The options of a dataclass by the names of its fields."""
+    return {one.name: one.metadata["declared"] for one in dataclasses.fields(options)}
+
+
+def option_name(declared: ParameterInfo) -> str:
+    """The first name of an option."""
+    return (declared.param_decls or ("",))[0]
+
+
+def optional(options: type, field: str) -> Any:
+    """A field that a command does not require."""
+    found = copy(declared_in(options)[field])
+    found.default = None
+    return found
+
+
+def taking(
+    *groups: type, left_out: Sequence[str] = (), instead: Mapping[str, Any] | None = None
+) -> Callable[[Command], Command]:
+    """Replace each parameter whose type is one of the dataclasses with their fields.
+
+    ``left_out`` are fields that the command has no use for, ``instead`` declares others anew.
+    """
+
+    def replaced(command: Command) -> Command:
+        own = get_type_hints(command)
+        parameters: list[inspect.Parameter] = []
+        holders: dict[str, list[str]] = {}
+        for name, one in inspect.signature(command).parameters.items():
+            if own[name] not in groups:
+                parameters.append(_parameter(name, own[name], one.default))
+                continue
+            hints, fields = get_type_hints(own[name]), declared_in(own[name])
+            kept = {field: hints[field] for field in fields if field not in left_out}
+            holders[name] = [*kept]
+            for field, hint in kept.items():
+                parameters.append(
+                    _parameter(field, hint, (instead or {}).get(field, fields[field]))
+                )
+
+        @functools.wraps(command)
+        def with_options(**given: Any) -> None:
+            held = {
+                name: own[name](**{field: given.pop(field) for field in fields})
+                for name, fields in holders.items()
+            }
+            command(**held, **given)
+
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {one.name: one.annotation for one in parameters}
+        return with_options
+
+    return replaced
+
+
+def _parameter(name: str, hint: Any, declared: Any) -> inspect.Parameter:
+    """A keyword-only parameter, so one with a default may precede one without."""
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=declared
+    )

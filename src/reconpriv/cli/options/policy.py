@@ -1,0 +1,198 @@
+"""The options that make a policy, the same in every command that takes one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from reconpriv.cli.options.declared import shared
+from reconpriv.cli.options.shared import POLICY, Texts, listed_names, split_assignments
+from reconpriv.errors import PolicyError
+
+if TYPE_CHECKING:
+    from reconpriv.columns.schema import Schema
+    from reconpriv.policy.margin_settings import Margins
+    from reconpriv.policy.policy import Policy
+    from reconpriv.policy.presets import Fitted
+
+# The ε of margins if only their tables are chosen; that of the recommended policy.
+USUAL_MARGINS = 1.0
+
+
+def _option(usage: str, help: str, preset: str = "", default: Any = None, **more: Any) -> Any:
+    """An option whose default is that of the ``preset``, so the help names it."""
+    text = f"{help} [default: {preset}]".replace("[", r"\[") if preset else help
+    return shared(usage, text, default, show_default=False, rich_help_panel=POLICY, **more)
+
+
+@dataclass(frozen=True)
+class PolicyOptions:
+    """A policy as the command line describes it; each field is an option."""
+
+    preset: str | None = _option(
+        "--preset NAME",
+        "A policy by name ({presets}), which the options below change.",
+        "recommended",
+        choices="presets",
+    )
+    retention: float | None = _option(
+        "-p, --retention", "p, the probability that a value is kept.", "0.5"
+    )
+    epsilon: float | None = _option(
+        "-e, --epsilon", "ε, the relative error that must remain possible.", "0.5"
+    )
+    delta: float | None = _option(
+        "-d, --delta", "δ: such an error must not be provably rarer.", "0.05"
+    )
+    bound: str | None = _option("--bound", "{bounds}.", "exact", choices="bounds")
+    sample_size: str | None = _option(
+        "--sample-size {sample sizes|}",
+        "How the number of trials in a large group may depend on its largest exposed frequency.",
+        "octave",
+    )
+    exposed_above: float | None = _option(
+        "--exposed-above φ",
+        "Protect only values that more than this share of a group hold.",
+        "0.25",
+    )
+    harmless: Texts = _option(
+        "--harmless VALUE,…",
+        "Sensitive values that need no protection; NULL is the missing value.",
+        repeatable=True,
+    )
+    unattainable: str | None = _option(
+        "--unattainable refuse|one-trial",
+        "What to do with groups in which no number of trials is private.",
+        "refuse",
+    )
+    margins: float | None = _option(
+        "--margins ε",
+        "Also publish noisy tables of the sensitive column: the ε of all of them together"
+        " (differential privacy), or 0 for none.",
+        "1",
+    )
+    margins_rho: float | None = _option(
+        "--margins-rho ρ", "Instead of --margins: their ρ (zero-concentrated differential privacy)."
+    )
+    margins_delta: float | None = _option(
+        "--margins-delta δ", "The δ that goes with the ε of margins; by default 1e-9."
+    )
+    margin_tables: Texts = _option(
+        "--margin-tables A,B,A+C,…",
+        "The tables of margins: public columns, up to three of them joined by +; by default each"
+        " column on its own. A name that holds a comma or + goes in double quotes.",
+        repeatable=True,
+    )
+    protect: Texts = _option(
+        "--protect COLUMN=HOW",
+        "Extend the promise to whoever pools over this public column: in bins of a width (age=10)"
+        " or with borders (age=0,18,65), ignoring it (race=*), where its values are alike"
+        " (age=merge), or by a file of groups.",
+        repeatable=True,
+    )  # fmt: skip
+
+    @property
+    def given(self) -> bool:
+        """True if any of the options was used."""
+        return self != PolicyOptions()
+
+    @property
+    def margins_given(self) -> bool:
+        """True if any option for margins was used."""
+        return any(getattr(self, name) is not None for name in _MARGINS)
+
+    def chosen(self) -> Policy:
+        """The policy that the options stand for: a preset, changed by what was given."""
+        from reconpriv.policy.presets import DEFAULT, PRESETS
+        from reconpriv.policy.protection import HOW, Protection
+        from reconpriv.policy.sample_sizes import SAMPLE_SIZES
+
+        base = DEFAULT if self.preset is None else PRESETS.find(self.preset)
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        changed = {
+            name: value
+            for name, value in given.items()
+            if name not in ("preset", "protect", *_MARGINS) and value is not None
+        }
+        if self.harmless is not None:
+            changed["harmless"] = harmless_values(self.harmless)
+        if self.protect:
+            changed["protect"] = Protection.of(split_assignments("--protect", self.protect, HOW))
+        counted = SAMPLE_SIZES.find(changed.get("sample_size", base.policy.sample_size))
+        margins = self._margins()
+        if margins is not None:
+            changed["margins"] = margins or None
+        elif not counted.counts_margins:
+            # Those of the preset are left out where they are not counted.
+            changed["margins"] = None
+        return replace(base.policy, **changed)
+
+    def on(self, policy: Policy, schema: Schema) -> Fitted:
+        """The policy for a table, if it is the recommended one as far as nothing else was given."""
+        from reconpriv.policy.presets import DEFAULT, RECOMMENDED, Fitted, fitted
+
+        if (self.preset or DEFAULT.name) != RECOMMENDED.name:
+            return Fitted(policy, ())
+        free = self.retention is None
+        return fitted(policy, schema, retention=free, margins=not self.margins_given)
+
+    def _margins(self) -> Margins | Literal[False] | None:
+        """The margins that the options stand for, if any; False for an ε of 0: none."""
+        from reconpriv.policy.margin_settings import DELTA, Margins
+
+        if self.margins is not None and self.margins_rho is not None:
+            raise PolicyError("Give either --margins or --margins-rho, not both.")
+        if not self.margins_given:
+            return None
+        if self.margins == 0:
+            if replace(self, margins=None).margins_given:
+                raise PolicyError("With --margins 0 there are no margins, so none can be chosen.")
+            return False
+        tables = self.margin_tables
+        return Margins(
+            USUAL_MARGINS if self.margins is None and self.margins_rho is None else self.margins,
+            DELTA if self.margins_delta is None else self.margins_delta,
+            rho=self.margins_rho,
+            tables=tables and [names for text in tables for names in split_tables(text)],
+        )
+
+
+_MARGINS = ("margins", "margins_rho", "margins_delta", "margin_tables")
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^,+"]*[^,+"\s]))\s*')
+
+
+def harmless_values(texts: Texts) -> tuple[str, ...]:
+    """The harmless values that an option lists, as they are in a policy."""
+    return tuple(listed_names("--harmless", texts, "sensitive value") or ())
+
+
+def split_tables(text: str) -> list[tuple[str, ...]]:
+    """Tables separated by commas, columns by +; a column in double quotes may hold both."""
+    if not text.strip():
+        raise PolicyError("--margin-tables is empty.", hint="Name public columns, or leave it out.")
+    tables: list[tuple[str, ...]] = []
+    names: tuple[str, ...] = ()
+    at = 0
+    while True:
+        found = _NAME.match(text, at)
+        hint = "Close the quotes before the next column."
+        if found is None:
+            hint = (
+                'Put a name that holds a comma, + or " in double quotes, and double any quotes in'
+                " it."
+            )
+        else:
+            names = (*names, found[1].replace('""', '"') if found[1] else found[2])
+            at = found.end()
+        mark = text[at : at + 1]
+        if found is None or mark not in ",+":
+            raise PolicyError(
+                f"--margin-tables takes columns separated by commas or +; got {text!r}.", hint=hint
+            )
+        if mark != "+":
+            tables.append(names)
+            names = ()
+        if not mark:
+            return tables
+        at += 1

@@ -1,0 +1,1 @@
+"""A command as a process: what it prints, and how it ends."""

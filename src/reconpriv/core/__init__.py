@@ -1,1 +1,0 @@
-"""The protection itself: cells in, published cells or verdicts out. No input or output."""

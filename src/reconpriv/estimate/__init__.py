@@ -1,0 +1,1 @@
+"""Estimates and their intervals, from published cells and margins."""

@@ -1,0 +1,271 @@
+"""Two counts or two shares side by side: difference, ratio and a test of no difference.
+
+The two may overlap, or be about the same records: their limits are combined from those of the
+disjoint pieces that they are made of (estimate.pieces). The test asks whether the two are equal in
+the original table, so it is about the table and not about a population that it may have been drawn
+from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from reconpriv.answers.answerer import Answerer
+from reconpriv.answers.figure import DIFFERENCE, POINTS, RATIO, Answer, Figure
+from reconpriv.answers.impossible import impossible
+from reconpriv.ask.selections import Selected, public_part
+from reconpriv.columns.schema import Value
+from reconpriv.errors import InputError
+from reconpriv.estimate.counts import Estimate, Settings
+from reconpriv.estimate.pieces import cut_into_pieces
+from reconpriv.estimate.shares import ShareOf, check_unbiased, correlated, share_rows
+from reconpriv.messages.readable import Plottable
+from reconpriv.theory.arrays import Floats
+from reconpriv.theory.estimation.combined_limits import (
+    combination_limits,
+    errors_from_zero,
+    ratio_limits,
+)
+
+COUNTS, SHARES = "count", "share"
+NO_RATIO = "the denominator may be zero, so the ratio is undefined"
+SAME = "both sides are about the same records, so they are equal, whatever they are"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Plottable):
+    """Two figures of the original table, a - b, a / b, and whether they differ.
+
+    ``p_value`` is that of the test that both are equal in the original table, which rejects where
+    0 is beyond the limits of the difference; None if both are exact. ``ratio_high`` is None if b
+    may be 0. ``correlation`` is that of the two estimates.
+    """
+
+    of: str
+    a: Estimate | Figure
+    b: Estimate | Figure
+    difference: float
+    difference_low: float
+    difference_high: float
+    standard_error: float
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    p_value: float | None
+    correlation: float
+    confidence: float
+    exact: bool
+    remarks: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields as JSON has them."""
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        sides = {"a": self.a.as_dict(), "b": self.b.as_dict()}
+        return own | sides | {"verdict": self.verdict, "remarks": list(self.remarks)}
+
+    @property
+    def difference_answer(self) -> Figure:
+        """The difference as an answer."""
+        kind = POINTS if self.of == SHARES else DIFFERENCE
+        limits = self.difference, self.difference_low, self.difference_high
+        return self._derived("a - b", kind, *limits, self.standard_error)
+
+    @property
+    def parts(self) -> list[tuple[str, Answer]]:
+        """Both sides, their difference and, if there is one, their ratio."""
+        found: list[tuple[str, Answer]] = [
+            (f"a: {self.a.query}", self.a),
+            (f"b: {self.b.query}", self.b),
+        ]
+        found.append(("a - b", self.difference_answer))
+        if self.ratio is not None:
+            limits = self.ratio, self.ratio_low, self.ratio_high
+            found.append(("a / b", self._derived("a / b", RATIO, *limits, None)))
+        return found
+
+    def _derived(
+        self,
+        name: str,
+        kind: str,
+        value: float,
+        low: float | None,
+        high: float | None,
+        error: float | None,
+    ) -> Figure:
+        """What is computed from both sides, as an answer."""
+        records = self.a.records + self.b.records
+        groups, trials = self.a.groups + self.b.groups, self.a.trials + self.b.trials
+        return Figure(
+            name, kind, name, value, low, high, self.confidence, error, self.exact,
+            self.a.estimator, records, groups, trials,
+        )  # fmt: skip
+
+    @property
+    def verdict(self) -> str:
+        """One sentence, at the level of the intervals."""
+        if self.p_value is None:
+            found = "are equal" if self.difference == 0 else "differ"
+            return f"The two {self.of}s {found}; both are exact."
+        shown = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
+        if self.p_value >= 1.0 - self.confidence:
+            return f"The two {self.of}s may be equal in the original table ({shown})."
+        return f"The two {self.of}s differ in the original table ({shown})."
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: a count, or a share of the records that it is among."""
+
+    counted: Selected
+    among: Selected | None
+
+
+def side_of(selected: Selected, among: Selected | None, of: str) -> Side:
+    """A count, or a share among the records with the same public values."""
+    if of == COUNTS:
+        return Side(selected, None)
+    if of != SHARES:
+        raise InputError(f"A comparison is of {COUNTS!r} or {SHARES!r}; got {of!r}.")
+    if among is None and selected.values is None:
+        raise InputError(
+            "A comparison of shares needs a condition on the sensitive column.",
+            hint='Add one, or compare counts with of="count".',
+        )
+    return Side(selected, public_part(selected) if among is None else among)
+
+
+def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings) -> Comparison:
+    """Both sides, with limits of their difference and their ratio."""
+    check_unbiased(settings, "A comparison")
+    _refuse_cut(answerer, (one, other), settings)
+    figures = [_figure(answerer, side, settings) for side in (one, other)]
+    for figure in figures:
+        if figure.value is None:
+            raise InputError(
+                f"There is nothing to compare with: {figure.query!r} has too few records.",
+                hint="Choose more of them.",
+            )
+    compared = _compared(answerer, (one, other), figures, settings)
+    low, high = compared.difference
+    covariance = compared.covariance
+    values = [_number(figure.value) for figure in figures]
+    difference = values[0] - values[1]
+    error = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1], 0.0))
+    exact = all(figure.exact for figure in figures)
+    if exact:
+        low = high = difference
+    remarks = [remark for figure in figures for remark in figure.remarks]
+    remarks += impossible(difference, low, high)
+    if low == high and not exact:
+        remarks.append(SAME)
+    ratio = ratio_low = ratio_high = None
+    if values[1] > 0 and _number(figures[1].high) > 0:
+        ratio = values[0] / values[1]
+        ratio_low, endless = (ratio, ratio) if exact else compared.ratio
+        ratio_high = None if math.isinf(endless) else endless
+        remarks += impossible(ratio, ratio_low, ratio if ratio_high is None else ratio_high)
+    else:
+        remarks.append(NO_RATIO)
+    return Comparison(
+        of=COUNTS if one.among is None else SHARES,
+        a=figures[0],
+        b=figures[1],
+        difference=difference,
+        difference_low=low,
+        difference_high=high,
+        standard_error=error,
+        ratio=ratio,
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
+        p_value=None if exact else compared.p_value,
+        correlation=correlated(covariance),
+        confidence=settings.confidence,
+        exact=exact,
+        remarks=tuple(dict.fromkeys(remarks)),
+    )
+
+
+def _number(value: Value) -> float:
+    """A value or a limit; 0 if there is none."""
+    return float(value or 0.0)
+
+
+def _refuse_cut(answerer: Answerer, sides: tuple[Side, Side], settings: Settings) -> None:
+    """Refuse parts of protection groups: no test can tell them apart."""
+    for side in sides:
+        for selected in (side.counted, side.among):
+            if selected and selected.values and answerer.count(selected, settings).cut_groups:
+                raise InputError(
+                    f"{selected.text!r} cuts protection groups, and nothing tells how sensitive"
+                    " values are spread within them, so there is nothing to compare.",
+                    hint="Compare whole protection groups, or ask for each count by itself.",
+                )
+
+
+def _figure(answerer: Answerer, side: Side, settings: Settings) -> Estimate | Figure:
+    if side.among is None:
+        return answerer.count(side.counted, settings)
+    ((_, found),) = share_rows(answerer, ShareOf(side.counted, side.among), (), settings)
+    return found
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The limits of the difference and of the ratio, the covariance of the two figures, and p.
+
+    The test rejects where 0 is beyond a limit of the difference.
+    """
+
+    difference: tuple[float, float]
+    ratio: tuple[float, float]
+    covariance: Floats
+    p_value: float
+
+
+def _compared(
+    answerer: Answerer,
+    sides: tuple[Side, Side],
+    figures: list[Estimate | Figure],
+    settings: Settings,
+) -> _Compared:
+    """Combine the limits of the pieces that the two sides are made of.
+
+    Shares of known numbers of records, and counts, are sums over pieces. Shares among the holders
+    of a value are all among the same ones.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    among = sides[0].among
+    estimated = among is not None and among.values is not None
+    asked = [side.counted for side in sides] + ([among] if among is not None and estimated else [])
+    found = cut_into_pieces(answerer, asked, (), settings)
+    parts, z = found.parts, settings.z
+    sizes = [_size(answerer, side, settings) for side in sides]
+    a, b = (found.members[i] / sizes[i] for i in (0, 1))
+    slopes, gap = np.stack([a, b]), a - b
+    ratio = ratio_limits(a, b, parts, z, (0.0, math.inf))
+    if estimated:
+        bottom = found.members[2]
+        gap = found.members[0] - found.members[1]
+        difference = ratio_limits(gap, bottom, parts, z, (-1.0, 1.0))
+        shares = np.array([_number(figure.value) for figure in figures])
+        slopes -= shares[:, None] * bottom / sizes[0]
+    else:
+        difference = combination_limits(gap, parts, z)
+    return _Compared(
+        difference=(float(difference[0][0]), float(difference[1][0])),
+        ratio=(float(ratio[0][0]), float(ratio[1][0])),
+        covariance=np.asarray(slopes @ parts.covariance[0] @ slopes.T),
+        p_value=float(2.0 * ndtr(-errors_from_zero(gap, parts, z)[0])),
+    )
+
+
+def _size(answerer: Answerer, side: Side, settings: Settings) -> float:
+    """The number of records that a share is among; 1 for a count."""
+    if side.among is None:
+        return 1.0
+    return max(answerer.count(side.among, replace(settings, estimator="mle")).count, 1.0)

@@ -1,0 +1,353 @@
+"""Estimates with intervals for a count in the original table D."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from reconpriv.answers.figure import COUNT, Answer
+from reconpriv.answers.impossible import misfit
+from reconpriv.cells.sums import Sums
+from reconpriv.columns.schema import Schema, Value
+from reconpriv.messages.shares import check_share
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.registry import Registry
+from reconpriv.theory.arrays import Floats
+from reconpriv.theory.estimation.reconstruction import constrained_frequencies
+
+# The method of a count over public attributes that takes whole a bin that the question cuts.
+WHOLE_BINS = "whole bins"
+
+SINGLE = "rests on a single group"
+MICRO = f"{SINGLE}: the interval shows how uncertain it is"
+STRETCHED = "the interval was stretched to contain the estimate"
+
+
+def cut_groups(groups: float) -> str:
+    """The remark on a question about parts of protection groups."""
+    what = "a protection group" if groups == 1 else f"{groups:,.0f} protection groups"
+    whose = "its" if groups == 1 else "their"
+    return (
+        f"cuts {what}: the estimate takes {whose} sensitive values as spread evenly, and the"
+        " interval allows for any spread"
+    )
+
+
+def approximate(sampling: SampleSize, what: str = "interval") -> str:
+    """The remark on a result that rests on unknown numbers of trials."""
+    return (
+        f"approximate: in a release made with sample size {sampling.name!r} the trial counts are"
+        f" secret, so the {what} rests on estimated ones"
+    )
+
+
+def coin_flips(sampling: SampleSize) -> str:
+    """The remark on a count of copies that coin flips decided."""
+    return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Answer):
+    """A count in the original table: the estimate and an interval for it.
+
+    ``low`` and ``high`` bound the count among the people in the table, not in a population they
+    may have been drawn from. ``groups`` and ``trials`` say how much data it rests on, and
+    ``from_margins`` how much of its precision comes from margins: what they take off its variance.
+    A count that leans on a model has a ``mean_squared_error``, of which ``standard_error`` is the
+    root, in place of an interval (``low`` and ``high`` are NaN), and ``from_model`` says what the
+    model takes off the variance. ``name`` is how it is headed, and ``cut_groups`` the number of
+    protection groups of which it is about a part only.
+    """
+
+    query: str
+    count: float
+    low: float
+    high: float
+    confidence: float
+    standard_error: float
+    exact: bool
+    estimator: str
+    records: int
+    groups: int
+    trials: float
+    remarks: tuple[str, ...] = ()
+    from_margins: float = 0.0
+    mean_squared_error: float | None = None
+    from_model: float = 0.0
+    name: str = COUNT
+    cut_groups: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields as JSON has them."""
+        return {
+            "query": self.query,
+            "name": self.name,
+            "count": self.count,
+            "low": None if self.leans else self.low,
+            "high": None if self.leans else self.high,
+            "confidence": self.confidence,
+            "standard_error": self.standard_error,
+            "exact": self.exact,
+            "estimator": self.estimator,
+            "records": self.records,
+            "groups": self.groups,
+            "trials": self.trials,
+            "from_margins": self.from_margins,
+            "mean_squared_error": self.mean_squared_error,
+            "from_model": self.from_model,
+            "cut_groups": self.cut_groups,
+            "remarks": list(self.remarks),
+        }
+
+    kind = COUNT
+
+    @property
+    def value(self) -> float:
+        """The count."""
+        return self.count
+
+    @property
+    def leans(self) -> bool:
+        """Whether it leans on a model, and so has no interval."""
+        return self.mean_squared_error is not None
+
+    def shown(self, value: Value) -> str:
+        """A count or limit for reading; a count of whole bins is a whole number."""
+        whole = self.estimator == WHOLE_BINS and isinstance(value, int | float)
+        return f"{value:z,.0f}" if whole else super().shown(value)
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        return WHOLE_BINS if self.estimator == WHOLE_BINS else super().interval
+
+    def __str__(self) -> str:
+        """The number, its interval and what to know about it."""
+        if self.exact:
+            return f"{self.value_words} (exact)"
+        spread = f"root mean squared error {self.standard_error:,.1f}"
+        if not self.leans:
+            spread = (
+                f"{100 * self.confidence:g} % interval for the count in the original table:"
+                f" {self.interval}"
+            )
+        text = f"{self.value_words} ({spread}; {self._basis})"
+        if self.estimator == WHOLE_BINS:
+            text = f"{self.value_words} ({WHOLE_BINS})"
+        return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
+
+
+@dataclass(frozen=True)
+class Design:
+    """What an estimate needs to know from the manifest."""
+
+    retention: float
+    domain_size: int
+    sample_size: str
+
+    @classmethod
+    def of(cls, policy: Policy, schema: Schema) -> Self:
+        """The design of a release with this policy."""
+        return cls(policy.retention, schema.domain_size, policy.sample_size)
+
+    @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
+
+    def remarks(self, groups: float, cut: float) -> list[str]:
+        """What an estimate that rests on so many groups, some of them ``cut``, is to be read by."""
+        found = []
+        if groups == 1:
+            found.append(MICRO if self.sampling.samples else SINGLE)
+        if not self.sampling.trials_known:
+            found.append(approximate(self.sampling))
+        if cut:
+            found.append(cut_groups(cut))
+        return found
+
+
+_LEAST_CONFIDENCE = 1e-9  # below it, the quantile is that of 0
+
+
+def check_confidence(confidence: float) -> float:
+    """Return a confidence level strictly between 0 and 1."""
+    what, least = "A confidence level", _LEAST_CONFIDENCE
+    return check_share(confidence, what, least=least, hint="0.95 is usual.")
+
+
+def quantile(confidence: float, intervals: int = 1) -> float:
+    """The normal quantile of a two-sided interval; Bonferroni's if several must hold together."""
+    from scipy.special import ndtri  # noqa: PLC0415 - slow import
+
+    return float(-ndtri((1.0 - check_confidence(confidence)) / (2.0 * intervals)))
+
+
+def constrained_counts(all_observed: Floats, records: Floats, design: Design) -> Floats:
+    """|S| times the maximum likelihood distribution on the simplex, one column per value."""
+    result = np.zeros_like(all_observed)
+    for i, observed in enumerate(all_observed):
+        if observed.sum() > 0:
+            frequency = constrained_frequencies(observed, retention=design.retention)
+            result[i] = records[i] * frequency
+    return result
+
+
+# From O* (a column per value), |S| and the design to counts, a column per value.
+Counts = Callable[[Floats, Floats, Design], Floats]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A way to estimate a count.
+
+    ``counts`` is None for the unbiased one, which needs only the values asked about. ``possible``
+    means that no count is negative or above |S|; the intervals are then those of the unbiased one,
+    stretched to contain the estimate. ``margins`` is False if margins are left aside. With
+    ``model`` the unbiased count leans on a model of the public columns (estimate.model).
+    """
+
+    name: str
+    label: str
+    explanation: str
+    counts: Counts | None = None
+    possible: bool = False
+    margins: bool = True
+    model: bool = False
+
+
+ESTIMATORS = Registry(
+    "estimator",
+    (
+        Estimator(
+            "mle",
+            "Unbiased",
+            "Right on average (Lemma 1); a count can come out below 0 or above the number of"
+            " records.",
+        ),
+        Estimator(
+            "constrained",
+            "Possible",
+            "The most likely possible counts: none below 0, and the values of a group add up.",
+            constrained_counts,
+            possible=True,
+        ),
+        Estimator(
+            "records",
+            "Records alone",
+            "Unbiased, but without margins, if the release has any.",
+            margins=False,
+        ),
+        Estimator(
+            "model",
+            "Leaning on a model",
+            "Counts over two or more public columns lean on a model, as far as it is closer: that"
+            " each column shifts the sensitive value in the same way whatever the others are."
+            " Given with the root of their mean squared error in place of an interval.",
+            model=True,
+        ),
+    ),
+    former={"smooth": "Use 'model', which has replaced it."},
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to estimate; ``intervals`` are to hold together."""
+
+    estimator: str = "mle"
+    confidence: float = 0.95
+    intervals: int = 1
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        ESTIMATORS.find(self.estimator)
+        check_confidence(self.confidence)
+
+    @property
+    def counts(self) -> Counts | None:
+        """The estimator's own counts; None for the unbiased one."""
+        return ESTIMATORS[self.estimator].counts
+
+    @property
+    def model(self) -> bool:
+        """Whether counts lean on a model."""
+        return ESTIMATORS[self.estimator].model
+
+    @property
+    def margins(self) -> bool:
+        """Whether margins are used if there are any."""
+        return ESTIMATORS[self.estimator].margins
+
+    @property
+    def z(self) -> float:
+        """The normal quantile of the intervals."""
+        return quantile(self.confidence, self.intervals)
+
+
+def known_count(query: str, sums: Sums, row: int, settings: Settings, design: Design) -> Estimate:
+    """A count over public attributes alone: exact, unless coins decided about copies."""
+    records = float(sums.records[row])
+    spread = float(np.sqrt(sums.noise[row].sum())) if design.sampling.coins else 0.0
+    exact = spread == 0.0
+    half = settings.z * spread
+    found = _count(query, sums, row, settings.confidence)
+    return replace(
+        found,
+        count=records,
+        low=max(records - half, 0.0),
+        high=records + half,
+        standard_error=spread,
+        exact=exact,
+        estimator="exact" if exact else "published count",
+        remarks=() if exact else (coin_flips(design.sampling),),
+    )
+
+
+def no_count(query: str, sums: Sums, row: int, settings: Settings) -> Estimate:
+    """The count of a condition that no sensitive value satisfies: exactly 0."""
+    return _count(query, sums, row, settings.confidence)
+
+
+def _count(query: str, sums: Sums, row: int, confidence: float) -> Estimate:
+    """Exactly none of the records of a selection."""
+    records, groups, trials = int(sums.records[row]), int(sums.groups[row]), float(sums.trials[row])
+    return Estimate(
+        query, 0.0, 0.0, 0.0, confidence, 0.0, True, "exact", records, groups, trials
+    )  # fmt: skip
+
+
+def estimated(
+    query: str,
+    sums: Sums,
+    row: int,
+    settings: Settings,
+    design: Design,
+    *,
+    count: float,
+    variance: float,
+    from_margins: float,
+    low: float,
+    high: float,
+) -> Estimate:
+    """An estimate with its interval and remarks."""
+    records, groups, trials = int(sums.records[row]), int(sums.groups[row]), float(sums.trials[row])
+    if not records:
+        return replace(no_count(query, sums, row, settings), estimator=settings.estimator)
+    cut, remarks = int(sums.cut[row]), []
+    if ESTIMATORS[settings.estimator].possible:
+        if not low <= count <= high:
+            remarks.append(STRETCHED)
+        low, high = min(low, count), max(high, count)
+    else:
+        remarks += misfit(count, low, high, (0.0, float(records)))
+    remarks += design.remarks(groups, cut)
+    return Estimate(
+        query, count, low, high, settings.confidence, math.sqrt(variance), False,
+        settings.estimator, records, groups, trials, tuple(remarks), from_margins, cut_groups=cut,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a publication promises: policies, presets, sample sizes, what counts as exposed."""

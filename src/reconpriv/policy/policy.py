@@ -1,0 +1,233 @@
+"""A policy: what a publication promises, as one frozen object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from reconpriv.columns.schema import Schema, Value, json_value
+from reconpriv.errors import PolicyError
+from reconpriv.messages.arguments import is_list
+from reconpriv.messages.phrases import listed
+from reconpriv.messages.shares import check_relative_error
+from reconpriv.policy.exposure import check_exposed_above, harmless_flags
+from reconpriv.policy.margin_settings import NO_MARGINS, Margins, as_margins
+from reconpriv.policy.protection import NO_PROTECTION, Protection, as_protection
+from reconpriv.policy.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
+from reconpriv.theory.perturbation import check_retention
+from reconpriv.theory.tails.bounds import BOUNDS, Bound, TailBound, resolve_bound
+from reconpriv.theory.tails.privacy import Parameters, check_delta
+
+UNATTAINABLE = ("refuse", "one-trial")
+
+__all__ = ["SAMPLE_SIZES", "UNATTAINABLE", "Parameters", "Policy"]
+
+
+@dataclass(frozen=True, repr=False)
+class Policy:
+    """(ε, δ)-reconstruction-privacy with retention probability p.
+
+    ``sample_size`` says how the number of trials in a large group may depend on its largest
+    frequency f: ``paper`` (Algorithm 1, which leaks f), ``octave`` (f rounded up to a power of
+    1/2), ``public`` (not at all) or ``none`` (no sampling: plain uniform perturbation).
+    ``sampling`` is the same as an object.
+    ``unattainable`` says what happens to a group in which not even one trial is private.
+    ``margins`` adds noisy tables of aggregates to the release: an ε, or :class:`Margins`.
+    ``protect`` extends the promise to whoever pools over public columns: how each of them is
+    coarsened, such as {"age": 10, "race": "*"}.
+
+    ``exposed_above`` and ``harmless`` say which values are protected: those that more than this
+    share of a group hold, except values that nobody minds. ``harmless_flags`` says of each value
+    of a table's domain whether it is one of them; :meth:`on` fills it in.
+    """
+
+    retention: float
+    epsilon: float
+    delta: float
+    bound: str | Bound | TailBound = "chernoff"
+    sample_size: str = "octave"
+    unattainable: str = "refuse"
+    margins: Margins | float | None = None
+    protect: Protection | Mapping[str, Any] | None = None
+    exposed_above: float = 0.0
+    harmless: tuple[Value, ...] = ()
+    harmless_flags: tuple[bool, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        """Check every field, and that the bound and the sample size go together."""
+        for name in ("retention", "epsilon", "delta"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise PolicyError(f"The {name} of a policy must be a number; got {value!r}.")
+        check_retention(self.retention)
+        check_delta(self.delta)
+        larger = "ε = 0.5 is the paper's default; larger is stricter."
+        check_relative_error(self.epsilon, "The relative error ε", hint=larger)
+        object.__setattr__(self, "bound", resolve_bound(self.bound))
+        SAMPLE_SIZES.find(self.sample_size)
+        if not isinstance(self.unattainable, str) or self.unattainable not in UNATTAINABLE:
+            raise PolicyError(
+                f"There is no treatment of unattainable groups called {self.unattainable!r}.",
+                hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
+            )
+        object.__setattr__(self, "margins", as_margins(self.margins))
+        object.__setattr__(self, "protect", as_protection(self.protect))
+        self._check_protection()
+        object.__setattr__(self, "exposed_above", check_exposed_above(self.exposed_above))
+        if isinstance(self.harmless, str) or not is_list(self.harmless):
+            raise PolicyError(
+                f"Harmless values are given as a list; got {self.harmless!r}.",
+                hint=f"Write harmless=[{self.harmless!r}].",
+            )
+        object.__setattr__(self, "harmless", tuple(self.harmless))
+        if not self.harmless:
+            object.__setattr__(self, "harmless_flags", ())
+
+    @classmethod
+    def as_read(
+        cls, schema: Schema, retention: float, epsilon: float, delta: float, **others: Any
+    ) -> Self:
+        """The policy of a release whose schema this is; others are fields by name."""
+        # Earlier versions published with a smaller p and a larger ε than are accepted today.
+        if not 0 < retention < 1 or not epsilon > 0:
+            raise PolicyError("A release has 0 < p < 1 and ε > 0.")
+        found = cls(0.5, 0.5, delta, **others).on(schema)
+        object.__setattr__(found, "retention", retention)
+        object.__setattr__(found, "epsilon", epsilon)
+        return found
+
+    def _check_protection(self) -> None:
+        """Refuse what protection groups do not go together with."""
+        if not self.protect:
+            return
+        if self.sampling.coins:
+            others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.coins]
+            raise PolicyError(
+                "Protection beyond the micro group needs exact totals, which the coin flips of"
+                f" sample size {self.sample_size!r} do not keep.",
+                hint=f"Choose sample size {listed(others, 'or')}.",
+            )
+
+    @property
+    def wanted_protection(self) -> Protection:
+        """The protection as an object; that of no column if there is none."""
+        return as_protection(self.protect) or NO_PROTECTION
+
+    def unprotected(self) -> Self:
+        """The policy for protection groups: they are micro groups of the coarse table."""
+        return replace(self, protect=None)
+
+    @property
+    def tests_everything(self) -> bool:
+        """Whether every value that occurs in a group is tested, as in the paper."""
+        return self.exposed_above == 0.0 and not self.harmless
+
+    @property
+    def exposure(self) -> tuple[object, ...]:
+        """What decides which values of a table are exposed; equal for policies that agree on it."""
+        return self.exposed_above, self.harmless, self.harmless_flags
+
+    @property
+    def harmless_values(self) -> int:
+        """How many values of the table's sensitive domain are harmless."""
+        return sum(self.harmless_flags)
+
+    def harmless_in(self, schema: Schema) -> tuple[Value, ...]:
+        """The harmless values as the table has them, in the order of its domain."""
+        flags = harmless_flags(self.harmless, schema)
+        return tuple(v for v, flag in zip(schema.domain, flags, strict=True) if flag)
+
+    def on(self, schema: Schema) -> Self:
+        """The policy fitted to a table, whose values must include the harmless ones."""
+        if not self.harmless:
+            return self
+        return replace(self, harmless_flags=harmless_flags(self.harmless, schema))
+
+    @property
+    def wanted_margins(self) -> Margins:
+        """The margins as an object; those of no table if there are none."""
+        return as_margins(self.margins) or NO_MARGINS
+
+    @property
+    def tail_bound(self) -> Bound:
+        """The bound as an object, however it was given."""
+        return resolve_bound(self.bound)
+
+    @property
+    def sampling(self) -> SampleSize:
+        """The sample size as an object."""
+        return SAMPLE_SIZES.find(self.sample_size)
+
+    def parameters(self, domain_size: int) -> Parameters:
+        """The policy as the formulas of the theory take it."""
+        return {
+            "retention": self.retention,
+            "domain_size": domain_size,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "bound": self.tail_bound,
+        }
+
+    def check_sampling(self) -> None:
+        """Refuse a sample size that cannot keep its promise with this bound."""
+        if self.can_sample:
+            return
+        others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.rounds_up]
+        raise PolicyError(
+            f"Sample size {self.sample_size!r} rounds the largest frequency up, which is safe"
+            " only for a bound whose size falls as the frequency grows;"
+            f" {self.tail_bound.name!r} is not known to be one.",
+            hint=f"Choose sample size {listed(others, 'or')}, or another bound such as 'chernoff'.",
+        )
+
+    def publishable(self) -> Policy:
+        """The policy itself, or Algorithm 1's if the bound allows no rounding in f.
+
+        An audit may use any bound; this is the policy of a publication with it.
+        """
+        return self if self.can_sample else replace(self, sample_size=PAPER.name)
+
+    @property
+    def can_sample(self) -> bool:
+        """Whether the bound and the sample size go together."""
+        by_class = self.tail_bound.sizes_classes
+        return not self.sampling.rounds_up or by_class
+
+    def __repr__(self) -> str:
+        """The policy as you would write it; a bound, or a user's function, by its name."""
+        bound = self.tail_bound
+        name = repr(bound.name) if BOUNDS.get(bound.name) is bound else bound.name
+        return (
+            f"Policy(retention={self.retention!r}, epsilon={self.epsilon!r}, delta={self.delta!r},"
+            f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r}"
+            f"{f', margins={self.margins!r}' if self.margins else ''}"
+            f"{f', protect={self.protect!r}' if self.protect else ''}"
+            f"{''.join(f', {name}={value!r}' for name, value in self._exposure().items())})"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The policy as plain values, for JSON."""
+        return {
+            "retention": self.retention,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "bound": self.tail_bound.name,
+            "sample_size": self.sample_size,
+            "unattainable": self.unattainable,
+            **({"margins": self.wanted_margins.as_dict()} if self.margins else {}),
+            **({"protect": self.wanted_protection.as_dict()} if self.protect else {}),
+            **self.exposure_as_dict(),
+        }
+
+    def exposure_as_dict(self) -> dict[str, Any]:
+        """What counts as exposed, as plain values; empty if everything does."""
+        plain = self._exposure()
+        if self.harmless:
+            plain["harmless"] = [json_value(value) for value in self.harmless]
+        return plain
+
+    def _exposure(self) -> dict[str, Any]:
+        """The fields that say what counts as exposed, without those at their defaults."""
+        names = ("exposed_above", "harmless")
+        return {name: getattr(self, name) for name in names if getattr(self, name)}

@@ -1,0 +1,1 @@
+"""The protection itself: cells in, published cells out."""

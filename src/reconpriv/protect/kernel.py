@@ -1,0 +1,332 @@
+"""Sampling, Perturbing, Scaling on cells: Algorithm 1 and its hardened forms.
+
+A pure function of (cells, policy, key). Engines bring the cells and write what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconpriv.cells.cell_batch import CellBatch, Encoded, python_values
+from reconpriv.cells.randomness import (
+    GROUP_OFFSET,
+    SAMPLING_COIN,
+    Key,
+    Randomness,
+    Words,
+    deal_purpose,
+    perturb_words,
+    perturbation_purpose,
+    unit_interval,
+)
+from reconpriv.columns.schema import Schema
+from reconpriv.policy.policy import Policy
+from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.protect.deal import Hand, deal
+from reconpriv.protect.margins.trial_limits import UNCOUNTED, TrialLimits
+from reconpriv.theory.arrays import Flags, Floats, Ints
+
+# Work at a time: trials held for scaling, and entries of the groups x domain count matrix.
+_TRIALS_AT_ONCE = 1 << 21
+_COUNTS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class PublishedCells:
+    """Published cells of some groups: public values and place of each group, a row per cell."""
+
+    public: tuple[Encoded, ...]
+    places: Ints
+    group: Ints
+    value: Ints
+    count: Ints
+
+
+@dataclass(frozen=True)
+class PublishedBatch:
+    """Published cells of whole protection groups, with what each group rests on.
+
+    ``group``, ``value`` and ``count`` have one row per published cell, the rest one row per
+    protection group. ``trials`` may be published only if the sample size does not depend on the
+    exact f. ``places`` says where in the batch each group is. ``shares`` are the cells of micro
+    groups that share protection groups.
+    """
+
+    public: tuple[Encoded, ...]
+    places: Ints
+    group: Ints
+    value: Ints
+    count: Ints
+    sizes: Ints
+    records: Ints
+    trials: Ints
+    sampled: Flags
+    unattainable: Flags
+    shares: PublishedCells | None = None
+
+    @property
+    def dealt(self) -> PublishedCells:
+        """The cells of the micro groups, as the rows of a release have them."""
+        own = PublishedCells(self.public, self.places, self.group, self.value, self.count)
+        return own if self.shares is None else self.shares
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What is drawn of the protection groups of a batch, before anything is perturbed.
+
+    ``groups`` and ``cells`` are their ids, ``trials`` how many of each cell are drawn, ``limits``
+    how many each group may have, and ``sampled`` says which groups have more records than that.
+    """
+
+    groups: Words
+    cells: Words
+    trials: Ints
+    limits: Floats
+    sampled: Flags
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Everything the publication of a batch depends on; picklable, so tasks can carry it.
+
+    ``schema`` is that of the protection groups. ``counted`` lowers the limits of trials by what
+    margins are worth.
+    """
+
+    schema: Schema
+    policy: Policy
+    key: Key
+    counted: TrialLimits = UNCOUNTED
+
+    def randomness(self) -> Randomness:
+        """The words of this publication; they change with p, sensitive column and domain."""
+        return Randomness(
+            self.key,
+            perturbation_purpose(self.policy.retention, self.schema.sensitive, self.schema.domain),
+        )
+
+    def limits(self, batch: CellBatch) -> Floats:
+        """The most trials that each protection group may have."""
+        batch = batch.whole
+        return self.counted.lowered(
+            batch, sample_limits(batch, self.policy, self.schema.domain_size)
+        )
+
+    def draw(self, batch: CellBatch) -> Draw:
+        """How many trials of each cell are drawn, from limits of the protection groups.
+
+        These are trials 0, 1, … of the cell's words. So all releases with one key together show as
+        many different trials of a cell as the release that shows most of them.
+        """
+        randomness, batch = self.randomness(), batch.whole
+        ids = group_ids(randomness, self.schema, batch)
+        hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
+        cell_ids = ids[batch.group_of_cell] + hashes[batch.value]
+        limits = self.limits(batch)
+        sampled = batch.sizes > limits
+        drawn = _sample(batch, sampled, limits, self.policy, randomness, cell_ids, ids)
+        return Draw(ids, cell_ids, drawn, limits, sampled)
+
+    def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
+        """Publish whole protection groups in pieces of bounded size, and deal to micro groups."""
+        return self.publish(batch, self.draw(batch))
+
+    def publish(self, batch: CellBatch, draw: Draw) -> Iterator[PublishedBatch]:
+        """Publish what was drawn."""
+        whole, randomness = batch.whole, self.randomness()
+        for first, last in _pieces(whole, draw.limits, self.schema.domain_size):
+            own = whole.slice(first, last)
+            begin = int(whole.starts[first])
+            cells = slice(begin, begin + own.count.size)
+            piece = Draw(
+                draw.groups[first:last],
+                draw.cells[cells],
+                draw.trials[cells],
+                draw.limits[first:last],
+                draw.sampled[first:last],
+            )
+            published = _publish_piece(
+                own, piece, self.schema, self.policy, randomness, np.arange(first, last)
+            )
+            if batch.pools is not None:
+                published = replace(published, shares=self._deal(batch, published, first, last))
+            yield published
+
+    def _deal(
+        self, batch: CellBatch, published: PublishedBatch, first: int, last: int
+    ) -> PublishedCells:
+        """Deal what was published for protection groups first..last-1 to their micro groups."""
+        schema = self.schema
+        purpose = deal_purpose(self.policy.retention, schema.sensitive, schema.domain)
+        randomness = Randomness(self.key, purpose)
+        micro = np.flatnonzero((batch.within >= first) & (batch.within < last))
+        hand = Hand(
+            published.group, published.value, published.count,
+            batch.within[micro] - first, batch.sizes[micro],
+        )  # fmt: skip
+        ids = group_ids(randomness, schema, batch.whole.slice(first, last))
+        group, value, count = deal(hand, ids, randomness, schema.domain_size)
+        public = tuple(column.take(micro) for column in batch.public)
+        return PublishedCells(public, micro, group, value, count)
+
+
+def excess_over(trials: Ints, limits: Floats) -> Floats:
+    """Trials as a multiple of the limit; a group whose limit is below one may keep one."""
+    return np.asarray(trials / np.maximum(np.ceil(limits), 1.0))
+
+
+def group_ids(randomness: Randomness, schema: Schema, batch: CellBatch) -> Words:
+    """The id of every group: the sum of the keyed hashes of its public values."""
+    ids = np.zeros(batch.groups, dtype=np.uint64)
+    for column, encoded in zip(schema.public, batch.public, strict=True):
+        values = python_values(encoded.values, column.name)
+        ids += randomness.hash_values(column, values)[encoded.codes]
+    return ids
+
+
+def _pieces(batch: CellBatch, limits: Floats, domain_size: int) -> Iterator[tuple[int, int]]:
+    """Split at group borders so that neither sampled trials nor counts outgrow memory."""
+    sampled = np.where(batch.sizes > limits, np.minimum(limits, batch.sizes) + 1, 0)
+    load = np.cumsum(np.maximum(sampled / _TRIALS_AT_ONCE, domain_size / _COUNTS_AT_ONCE))
+    first = 0
+    while first < batch.groups:
+        base = load[first - 1] if first else 0.0
+        last = max(first + 1, int(np.searchsorted(load, base + 1.0, side="right")))
+        yield first, last
+        first = last
+
+
+def _publish_piece(
+    batch: CellBatch,
+    draw: Draw,
+    schema: Schema,
+    policy: Policy,
+    randomness: Randomness,
+    places: Ints,
+) -> PublishedBatch:
+    m = schema.domain_size
+    cell_ids, drawn, sampled = draw.cells, draw.trials, draw.sampled
+    unattainable = sampled & (draw.limits < 1.0)
+    counts = np.zeros(batch.groups * m, dtype=np.int64)
+    whole_cells = np.flatnonzero(~sampled[batch.group_of_cell])
+    sampled_cells = np.flatnonzero(sampled[batch.group_of_cell])
+    for group, value, _ in _perturb(batch, whole_cells, drawn, cell_ids, randomness, policy, m):
+        # Trials come in the order of groups, so a chunk touches one stretch of the counts.
+        low, high = int(group[0]) * m, (int(group[-1]) + 1) * m
+        counts[low:high] += np.bincount(group * m + value - low, minlength=high - low)
+    if sampled_cells.size:
+        parts = list(_perturb(batch, sampled_cells, drawn, cell_ids, randomness, policy, m))
+        group, value, scale_words = (np.concatenate(column) for column in zip(*parts, strict=True))
+        copies = _scale(group, scale_words, batch.sizes, policy)
+        # Weights are whole and far below 2^53, so the float sums of bincount are exact.
+        counts += np.bincount(group * m + value, weights=copies, minlength=counts.size).astype(
+            np.int64
+        )
+    occupied = np.flatnonzero(counts)
+    return PublishedBatch(
+        public=batch.public,
+        places=places,
+        group=occupied // m,
+        value=occupied % m,
+        count=counts[occupied],
+        sizes=batch.sizes,
+        records=counts.reshape(batch.groups, m).sum(axis=1),
+        trials=np.add.reduceat(drawn, batch.starts),
+        sampled=sampled,
+        unattainable=unattainable,
+    )
+
+
+def _sample(
+    batch: CellBatch,
+    sampled: Flags,
+    limits: Floats,
+    policy: Policy,
+    randomness: Randomness,
+    cell_ids: Words,
+    group_ids: Words,
+) -> Ints:
+    """How many records of each cell are drawn: all, or its share of the group's limit."""
+    drawn = batch.count.copy()
+    in_sampled = sampled[batch.group_of_cell]
+    if not in_sampled.any():
+        return drawn
+    # Exact tails pass at their own size and not at the next, so no coin may move it.
+    if not policy.sampling.coins or policy.tail_bound.exact:
+        wanted = np.maximum(limits, 1.0)
+        drawn[in_sampled] = _systematic_sample(batch, wanted, randomness, group_ids)[in_sampled]
+        return drawn
+    finite = np.where(sampled, limits, 0.0)
+    quota = batch.count * (finite / batch.sizes)[batch.group_of_cell]
+    coins = unit_interval(randomness.words(cell_ids, SAMPLING_COIN)[:, 0])
+    flipped = np.floor(quota) + (coins < quota - np.floor(quota))
+    drawn[in_sampled] = flipped.astype(np.int64)[in_sampled]
+    # All coins may fall on tails; Algorithm 1 would then divide by zero, so one record is drawn. A
+    # group in which not even one trial is private also gets one if the policy allows it.
+    single = (np.add.reduceat(drawn, batch.starts) == 0) | (limits < 1.0)
+    if single.any():
+        one = _systematic_sample(batch, np.ones(batch.groups), randomness, group_ids)
+        drawn = np.where(single[batch.group_of_cell], one, drawn)
+    return drawn
+
+
+def _systematic_sample(
+    batch: CellBatch, limits: Floats, randomness: Randomness, group_ids: Words
+) -> Ints:
+    """One keyed offset per group over its cumulated quotas.
+
+    Each value's quota is rounded down or up, and the total is exactly the limit.
+    """
+    offsets = unit_interval(randomness.words(group_ids, GROUP_OFFSET)[:, 0])
+    group = batch.group_of_cell
+    running = np.cumsum(batch.count)
+    before_group = running[batch.starts] - batch.count[batch.starts]
+    reached = running - before_group[group]
+    # Groups that are not sampled may have an infinite limit, which is not used.
+    wanted = np.where(np.isfinite(limits), np.floor(limits), 0.0)[group]
+    upto = np.floor(reached * wanted / batch.sizes[group] + offsets[group])
+    # The largest offsets would round the total up past the limit.
+    upto = np.minimum(upto, wanted).astype(np.int64)
+    drawn = np.diff(upto, prepend=0)
+    drawn[batch.starts] = upto[batch.starts]
+    return drawn
+
+
+def _perturb(
+    batch: CellBatch,
+    cells: Ints,
+    drawn: Ints,
+    cell_ids: Words,
+    randomness: Randomness,
+    policy: Policy,
+    domain_size: int,
+) -> Iterator[tuple[Ints, Ints, Words]]:
+    """Perturbing(g1, p, m): the group, new value and scaling word of every trial, in chunks."""
+    group, own = batch.group_of_cell[cells], batch.value[cells]
+    for cell, words in randomness.trials(cell_ids[cells], drawn[cells]):
+        value = perturb_words(
+            words[:, 0], own[cell], retention=policy.retention, domain_size=domain_size
+        )
+        yield group[cell], value, words[:, 1]
+
+
+def _scale(group: Ints, words: Words, sizes: Ints, policy: Policy) -> Ints:
+    """Scaling(g1*, |g|): how often each trial is published."""
+    trials = np.bincount(group, minlength=sizes.size)
+    base = sizes // np.maximum(trials, 1)
+    if policy.sampling.coins:
+        share = sizes / np.maximum(trials, 1) - base
+        return np.asarray(base[group] + (unit_interval(words) < share[group]))
+    # The remainder goes to the trials with the smallest scaling words, so the total is exact.
+    remainder = sizes - base * trials
+    some = np.flatnonzero(remainder[group])
+    some = some[np.lexsort((words[some], group[some]))]
+    ranked = np.where(remainder, trials, 0)
+    rank = np.arange(some.size) - (np.cumsum(ranked) - ranked)[group[some]]
+    result = base[group]
+    result[some] += rank < remainder[group[some]]
+    return result

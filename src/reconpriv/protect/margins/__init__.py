@@ -1,0 +1,1 @@
+"""Noisy tables published beside the records, and what they cost the groups."""

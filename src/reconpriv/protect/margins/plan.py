@@ -1,0 +1,138 @@
+"""The margins of one publication: which rows are published, with which noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.randomness import Key
+from reconpriv.columns.schema import Schema
+from reconpriv.errors import PolicyError
+from reconpriv.messages.phrases import listed
+from reconpriv.messages.remedies import Control, Remedy, either
+from reconpriv.policy.margin_settings import NO_ROW, Margins, NoMarginsError
+from reconpriv.policy.policy import Policy
+from reconpriv.protect.margins.limits import counted_limits, settle_rows
+from reconpriv.protect.margins.noise import adjusted, noisy_tables
+from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan, PlannedTable
+from reconpriv.protect.margins.tables import (
+    CountMargins,
+    MarginPart,
+    MarginTable,
+    MarginTotals,
+    join_margins,
+    table_name,
+    wanted_tables,
+)
+from reconpriv.theory.arrays import Floats
+from reconpriv.theory.margins.discrete_gaussian import check_variance
+from reconpriv.theory.margins.expected_frequencies import shrunken
+
+if TYPE_CHECKING:
+    from reconpriv.cells.cube import Cube
+
+# Applies a function to all groups, at once or part by part.
+MapGroups = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginPart]]
+
+
+def count_margins(map_groups: MapGroups, policy: Policy, schema: Schema) -> MarginTotals:
+    """Count the margins that a policy asks for, in one pass over the groups."""
+    margins = policy.wanted_margins
+    if not schema.public:
+        raise PolicyError("Margins need at least one public column.")
+    tables = wanted_tables(margins, schema)
+    count = CountMargins(schema, policy, tables)
+    parts = map_groups(count)
+    totals = join_margins(parts, tables, margins, schema)
+    if all(part.compared for part in parts):
+        return totals
+    kept = tuple(table.attributes for table in totals.tables)
+    again = join_margins(map_groups(replace(count, tables=kept)), kept, margins, schema)
+    return replace(again, too_large=totals.too_large)
+
+
+def margins_of(cube: Cube, policy: Policy, key: Key | None = None) -> MarginPlan:
+    """The margins of a table whose cells are in memory."""
+    totals = count_margins(cube.map_groups, policy, cube.schema)
+    return plan_margins(totals, policy, cube.schema, key)
+
+
+def planned_margins(
+    map_groups: MapGroups, policy: Policy, schema: Schema, key: Key | None
+) -> MarginPlan:
+    """The margins that a policy asks for; an empty plan if it asks for none, or none is left."""
+    if not policy.wanted_margins:
+        return NO_MARGIN_PLAN
+    try:
+        totals = count_margins(map_groups, policy, schema)
+    except NoMarginsError as none:
+        return MarginPlan(notes=(none.what,))
+    plan = plan_margins(totals, policy, schema, key)
+    return plan if plan.published else MarginPlan(notes=(NO_ROW,))
+
+
+def plan_margins(
+    totals: MarginTotals, policy: Policy, schema: Schema, key: Key | None
+) -> MarginPlan:
+    """Draw the noise, then leave out the rows that would give a group away.
+
+    Without a key nothing is drawn: the counts are the true ones, for an audit that publishes none.
+    """
+    margins = policy.wanted_margins
+    # Rows that are left out have cost as much as those that are published.
+    variance = check_variance(margins.variance(len(totals.tables)))
+    tables = totals.tables
+    if key is not None:
+        tables = noisy_tables(tables, variance, schema, key)
+    frequencies = row_frequencies(tables, totals.tables, 0.0 if key is None else variance**0.5)
+    worth, published = settle_rows(totals, frequencies, variance, policy, schema.domain_size)
+    ends = np.cumsum([table.rows for table in tables])
+    kept = [np.flatnonzero(flags) for flags in np.split(published, ends[:-1])]
+    planned = tuple(
+        PlannedTable(table.take(rows), table.rows - rows.size)
+        for table, rows in zip(tables, kept, strict=True)
+    )
+    _refuse_empty(planned, margins, schema)
+    return MarginPlan(
+        margins,
+        variance,
+        planned,
+        counted_limits(worth, totals, schema),
+        totals,
+        published,
+        totals.too_large,
+    )
+
+
+def row_frequencies(
+    noisy: Sequence[MarginTable], true: Sequence[MarginTable], noise: float
+) -> list[Floats]:
+    """How frequent each sensitive value is in each row of every table; sizes are public."""
+    sizes = [table.counts.sum(axis=1) for table in true]
+    counts = [adjusted(table.counts, size) for table, size in zip(noisy, sizes, strict=True)]
+    # Every table adds up to the whole; their mean has the least noise.
+    whole = np.mean([count.sum(axis=0) for count in counts], axis=0).clip(0.0)
+    overall = whole / whole.sum()
+    return [
+        shrunken(count, size, overall, noise) for count, size in zip(counts, sizes, strict=True)
+    ]
+
+
+def _refuse_empty(planned: tuple[PlannedTable, ...], margins: Margins, schema: Schema) -> None:
+    empty = [table_name(one.table.attributes, schema) for one in planned if not one.table.rows]
+    if not empty or margins.tables is None:
+        return
+    one = len(empty) == 1
+    raise PolicyError(
+        f"The margin {'table' if one else 'tables'} by {listed(empty, 'and')} would give groups"
+        f" away: every row of {'it' if one else 'them'} is little more than a single group.",
+        hint=either(
+            Remedy("name other margin tables", Control.MARGIN_TABLES),
+            Remedy("choose a smaller ε for margins", Control.MARGINS),
+            Remedy("publish without them", Control.MARGINS, 0),
+        ),
+    )

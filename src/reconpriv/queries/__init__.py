@@ -1,1 +1,0 @@
-"""Count queries on raw tables and on releases."""

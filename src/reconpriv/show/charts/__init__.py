@@ -1,0 +1,1 @@
+"""Charts as Vega-Lite: one look, no network."""

@@ -1,0 +1,1 @@
+"""Pieces of the page that the steps put together."""

@@ -1,0 +1,280 @@
+"""The controls of the policy step: a preset, what counts as exposed, how strong, how published."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import Any
+
+from htmltools import Tag, TagList, tags
+from shiny import Inputs, reactive, render, ui
+
+import reconpriv as rp
+from reconpriv.columns.schema import Value, json_value
+from reconpriv.errors import PolicyError
+from reconpriv.messages.numbers import label
+from reconpriv.policy.presets import DEFAULT, PRESETS, Fitted, Preset, policy_for
+from reconpriv.policy.protection import HOW
+from reconpriv.policy.sample_sizes import offered
+from reconpriv.studio.pieces.changes import policy_changes
+from reconpriv.studio.pieces.parts import button, card, choice, dial, options
+from reconpriv.studio.pieces.remedy_words import UNATTAINABLE
+from reconpriv.studio.work.live import Live
+from reconpriv.studio.work.workspace import LoadedTable, explain
+from reconpriv.theory.tails.bounds import BOUNDS
+
+_DIALS = {"p": "retention", "e": "epsilon", "d": "delta", "phi": "exposed_above"}
+_CHOICES = ("bound", "sample_size", "unattainable")
+_MARGINS, _PROTECT = "m", "protect"
+_NUMBERS = {"phi": "φ", "p": "p", "e": "ε", "d": "δ", _MARGINS: "the ε of margins"}
+
+
+def controls_of(policy: rp.Policy) -> dict[str, Any]:
+    """A policy as its controls show it, but for its harmless values and its protection groups."""
+    margins = policy.wanted_margins
+    return {
+        **{control: getattr(policy, name) for control, name in _DIALS.items()},
+        _MARGINS: margins.round_epsilon or margins.epsilon,
+        **{name: getattr(policy, name) for name in _CHOICES},
+        "bound": policy.tail_bound.name,
+    }
+
+
+START = {"preset": DEFAULT.name, **controls_of(DEFAULT.policy), _PROTECT: ""}
+
+
+def policy_of(controls: dict[str, Any], harmless: tuple[Value, ...] = ()) -> rp.Policy:
+    """The policy that the controls show."""
+    return rp.Policy(
+        **{name: controls[control] for control, name in _DIALS.items()},
+        **{name: controls[name] for name in _CHOICES},
+        margins=controls[_MARGINS] or None,
+        protect=protection_of(controls.get(_PROTECT, "")),
+        harmless=harmless,
+    )
+
+
+def protection_of(text: str) -> dict[str, str] | None:
+    """Lines of column,how as the protection of a policy; None if there are none."""
+    found: dict[str, str] = {}
+    for number, row in enumerate(csv.reader(text.splitlines(), skipinitialspace=True), start=1):
+        if not row:
+            continue
+        name, how = row[0].strip(), ",".join(row[1:]).strip()
+        if not how or name in found:
+            raise PolicyError(f"Line {number} of the protection is no new column,how.", hint=HOW)
+        found[name] = how
+    return found or None
+
+
+def faults_of(controls: dict[str, Any]) -> dict[str, str]:
+    """What is wrong with the number of each dial, taken alone; empty where nothing is."""
+
+    def fault(control: str) -> str:
+        if controls[control] is None:
+            return f"Enter a number for {_NUMBERS[control]}."
+        try:
+            policy_of({**START, control: controls[control]})
+        except rp.ReconprivError as error:
+            return explain(error)
+        return ""
+
+    return {control: fault(control) for control in _NUMBERS}
+
+
+def panel(at: dict[str, Any]) -> Tag:
+    """The static part: all controls, from the most general to the most special."""
+    return tags.div(
+        card(
+            "Policy",
+            choice("preset", "Preset", {one.name: one.name for one in PRESETS.values()},
+                   at["preset"]),
+            ui.output_ui("preset_words"),
+            _part(
+                "What counts as exposed",
+                dial("phi", "φ", "Exposed above", "Protect only values that more than this share"
+                     " of a group hold. 0: every value. Lower: stricter.", at["phi"],
+                     (0.0, 0.9, 0.05)),
+                ui.output_ui("harmless_choice"),
+            ),
+            _part(
+                "How well it is protected",
+                dial("p", "p", "Retention", "How often a value is kept. Higher: better counts, less"
+                     " deniability.", at["p"], (0.05, 0.95, 0.01)),
+                dial("e", "ε", "Relative error", "A reconstruction that is off by more than this"
+                     " counts as safe. Higher: stricter.", at["e"], (0.05, 1.0, 0.05)),
+                dial("d", "δ", "Tail", "How often it must be off: no more rarely than this, as far"
+                     " as the bound can tell. Higher: stricter.", at["d"], (0.01, 0.99, 0.01)),
+                choice("bound", "Tail bound",
+                       {one.name: one.label or one.name for one in BOUNDS.values()}, at["bound"],
+                       "How to prove that an error is rare. With exact tails, δ is a"
+                       " probability."),
+            ),
+            _part(
+                "How it is published",
+                choice("sample_size", "Sample size", {one.name: one.label for one in offered()},
+                       at["sample_size"], _sample_size_help()),
+                dial("m", "M", "Margins", "The ε of noisy tables beside the records, which make"
+                     " analysts’ counts more accurate. 0: none; 1 is usual. Lower: stricter.",
+                     at["m"], (0.0, 4.0, 0.1)),
+                tags.div(
+                    tags.label("Protection groups", {"for": _PROTECT}),
+                    tags.textarea(
+                        at[_PROTECT], {"data-update-on": "blur", "aria-describedby": "pool_help"},
+                        id=_PROTECT, rows="2", placeholder="column,how", spellcheck="false",
+                        autocomplete="off",
+                    ),
+                    tags.p("Promise the same to whoever pools over these public columns: one line"
+                           " each, such as ", tags.code("age,10"), ", ", tags.code("age,0,18,65"),
+                           ", ", tags.code("race,*"), " or ", tags.code("town,merge"), ".",
+                           id="pool_help", class_="help"),
+                    class_="field",
+                ),
+                choice("unattainable", "Groups that cannot be made private", UNATTAINABLE,
+                       at["unattainable"]),
+            ),
+        ),
+        class_="dials",
+    )  # fmt: skip
+
+
+def _part(title: str, *controls: Tag) -> Tag:
+    return tags.section(tags.h4(title), *controls, class_="controls")
+
+
+def _sample_size_help() -> str:
+    """What a large group's trials depend on; the other sample sizes have their own warnings."""
+    said = [f"{one.name.capitalize()}: {one.explanation}" for one in offered() if one.recommended]
+    return " ".join(["How many trials a large group keeps.", *said])
+
+
+def serve(input: Inputs, live: Live) -> None:
+    """Every change becomes a policy, or an explanation of why it cannot."""
+    _serve_presets(input, live)
+    _serve_harmless(live)
+
+    @reactive.effect
+    async def _() -> None:
+        controls = {name: input[name]() for name in (*_DIALS, *_CHOICES, _MARGINS, _PROTECT)}
+        live.remember({**controls, "preset": input.preset()})
+        loaded, faults = live.loaded(), faults_of(controls)
+        await live.send("faults", faults)
+        note, policy = " ".join(filter(None, faults.values())), None
+        try:
+            if not note:
+                policy = policy_of(controls, _chosen_harmless(input, live, loaded))
+                policy.check_sampling()
+                if loaded is not None and policy.harmless:
+                    policy.harmless_in(loaded.table.schema)
+        except rp.ReconprivError as error:
+            note, policy = explain(error), None
+        live.note("policy").set(note)
+        live.policy.set(policy)
+
+
+def suited(preset: Preset, loaded: LoadedTable | None) -> Fitted:
+    """A preset for the table; the recommended one depends on it."""
+    if loaded is None:
+        return Fitted(preset.policy, ())
+    return policy_for(preset.name, loaded.table.schema)
+
+
+def _serve_presets(input: Inputs, live: Live) -> None:
+    async def take() -> None:
+        loaded = live.loaded()
+        values = controls_of(suited(PRESETS[input.preset()], loaded).policy) | {_PROTECT: ""}
+        await live.send("controls", values | ({} if loaded is None else {_boxes_id(loaded): []}))
+
+    # Not at first: the controls of a page that is loaded again may have been changed.
+    reactive.effect(reactive.event(input.preset, ignore_init=True)(take))
+    reactive.effect(reactive.event(input.preset_again)(take))
+
+    # A preset that nobody changed follows the table.
+    @reactive.effect
+    @reactive.event(live.loaded)
+    async def _() -> None:
+        preset = PRESETS[input.preset()]
+        if live.policy() == preset.policy != suited(preset, live.loaded()).policy:
+            await take()
+
+    @render.ui
+    def preset_words() -> TagList:
+        preset = PRESETS[input.preset()]
+        return said_of(preset, suited(preset, live.loaded()), live.policy())
+
+
+def said_of(preset: Preset, suited: Fitted, policy: rp.Policy | None) -> TagList:
+    """What a preset is for, what was chosen for the table, and what was changed since."""
+    changed = [] if policy is None else policy_changes(suited.policy, policy)
+    return TagList(
+        tags.p(" ".join((preset.sentence, *suited.notes)), class_="help preset-sentence"),
+        tags.div(
+            tags.p(
+                tags.strong(f"Changed from {preset.name}"), f": {'; '.join(changed)}.",
+                class_="help",
+            ),
+            button("preset_again", f"Back to {preset.name}").add_class("small"),
+            class_="changed",
+        )
+        if changed
+        else None,
+    )  # fmt: skip
+
+
+def _serve_harmless(live: Live) -> None:
+    @render.ui
+    def harmless_choice() -> Tag | None:
+        loaded = live.loaded()
+        return None if loaded is None else harmless_boxes(loaded, _remembered(live, loaded))
+
+    @render.text
+    def harmless_count() -> str:
+        policy = live.policy()
+        many = 0 if policy is None else len(policy.harmless)
+        return f"{many} chosen" if many else "none"
+
+
+def harmless_boxes(loaded: LoadedTable, chosen: list[str]) -> Tag:
+    """A box for each value of the sensitive column."""
+    name = loaded.roles.sensitive
+    return tags.details(
+        tags.summary("Harmless values: ", ui.output_text("harmless_count", inline=True)),
+        tags.p(f"Values of {name} that nobody would mind others knowing. They are randomised like"
+               " the rest, but not tested.", class_="help"),
+        options(
+            "checkbox", _boxes_id(loaded), {c: label(v) for c, v in _codes(loaded).items()}, chosen,
+            class_="boxes", aria_label=f"Harmless values of {name}", tabindex="0",
+        ),
+        {"open": ""} if chosen else {},
+        class_="field harmless",
+    )  # fmt: skip
+
+
+def _boxes_id(loaded: LoadedTable) -> str:
+    """Different whenever a table is opened: no box is taken for one of another column."""
+    names = [column.name for column in loaded.opened.summary.columns]
+    return f"harmless_{loaded.opened.number}_{names.index(loaded.roles.sensitive)}"
+
+
+def _codes(loaded: LoadedTable) -> dict[str, Value]:
+    """The values of the sensitive column by the text that stands for each in the page."""
+    return {json.dumps(json_value(value)): value for value in loaded.table.schema.domain}
+
+
+def _remembered(live: Live, loaded: LoadedTable, now: list[str] | None = None) -> list[str]:
+    """The boxes that are ticked for this table and column: elsewhere they may not be right."""
+    place = f"harmless in {loaded.opened.identity}: {loaded.roles.sensitive}"
+    if now is not None:
+        live.remember({place: now})
+    found: list[str] = live.workspace.draft.get(place, [])
+    return found
+
+
+def _chosen_harmless(input: Inputs, live: Live, loaded: LoadedTable | None) -> tuple[Value, ...]:
+    """The values whose boxes are ticked, as the domain orders them."""
+    if loaded is None:
+        return ()
+    boxes = _boxes_id(loaded)
+    now = list(input[boxes]() or ()) if boxes in input else None
+    chosen = _remembered(live, loaded, now)
+    return tuple(value for code, value in _codes(loaded).items() if code in chosen)

@@ -1,0 +1,1 @@
+"""The process behind the page: its socket, its guard, its work in the background."""

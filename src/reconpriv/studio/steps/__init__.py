@@ -1,0 +1,1 @@
+"""The steps of the studio, in the order in which a user takes them."""

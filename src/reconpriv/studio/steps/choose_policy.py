@@ -1,0 +1,384 @@
+"""Step 3: a policy; its figures, its audit and the risk-utility picture follow the controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from htmltools import Tag, TagList, tags
+from shiny import Inputs, reactive, render, ui
+
+import reconpriv as rp
+from reconpriv.attacks.pooled_risk import pooled_share, quickly_pooled
+from reconpriv.messages.remedies import worded
+from reconpriv.studio.pieces import policy_controls, targets
+from reconpriv.studio.pieces.parts import alert_place, button, card, footer, notice, result
+from reconpriv.studio.pieces.remedy_words import page_words
+from reconpriv.studio.pieces.risk_utility import RiskUtility, legend
+from reconpriv.studio.pieces.targets import DECIMALS, WISHES, TuningRequest, fault_of, suggestion
+from reconpriv.studio.pieces.verdict import columns_table, details_cards, verdict_card
+from reconpriv.studio.work.background import Computation
+from reconpriv.studio.work.live import Candidate, Live
+from reconpriv.studio.work.workspace import LoadedTable
+from reconpriv.theory.tails.bounds import resolve_bound
+from reconpriv.tuning.report import Setting, Target, TuneReport
+from reconpriv.tuning.sweep import USUAL_MARGINS, sweep
+from reconpriv.tuning.tuner import Tuner
+
+_PLAIN_BOUND = "chernoff"
+START = {**policy_controls.START, "max_error": 0.1}
+STEP = 3
+# Up to this many, each column's effect is computed unasked: it takes a second or two.
+_QUICK_CELLS = 20_000
+
+
+def panel(draft: dict[str, Any]) -> Tag:
+    """The static part: controls on the left, answers on the right."""
+    at = {**START, **draft}
+    answers = tags.div(
+        tags.div(
+            alert_place("policy_note"),
+            tags.div(ui.output_ui("verdict"), {"aria-live": "polite"}),
+        ),
+        tags.div(ui.output_ui("hints")),
+        card(
+            "Risk and utility",
+            tags.div(
+                ui.output_ui("picture"),
+                tags.div(ui.output_ui("marker"), class_="layer"),
+                class_="layers",
+            ),
+            legend(),
+            targets.panel(at),
+            intro="Policies that protect single records at least as well as yours. Further right,"
+            " analysts’ counts are less accurate; further up, an adversary learns less about the"
+            " most exposed group. The lines join the policies that no other beats.",
+        ),
+        tags.div(ui.output_ui("details")),
+        tags.div(ui.output_ui("columns_part")),
+        class_="answers",
+    )  # fmt: skip
+    return tags.div(
+        tags.div(policy_controls.panel(at), answers, class_="split"),
+        footer(3, "Continue to publish"),
+    )
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Many settings around a policy, and their picture if any can be published."""
+
+    report: TuneReport
+    chart: RiskUtility | None
+
+
+class PolicyResults:
+    """What is computed about the table and the policy in force; each result knows its own.
+
+    The tuner counts the table once; ``settings`` are figures of a policy, ``pooled`` the share of
+    people whom an adversary reconstructs by neighbouring groups, ``columns`` what an audit would be
+    without each column.
+    """
+
+    def __init__(self, live: Live) -> None:
+        """Nothing is computed yet."""
+        work = live.workspace
+        self.tuners: Computation[LoadedTable, Tuner] = Computation(work.pool, work.tuner)
+        self.settings: Computation[Candidate, Setting] = Computation(work.quick_pool, setting_of)
+        self.pooled: Computation[Candidate, float] = Computation(work.report_pool, pooled_of)
+        self.sweeps: Computation[TuningRequest, Sweep] = Computation(work.sweep_pool, try_settings)
+        self.columns: Computation[Candidate, rp.AuditReport] = Computation(
+            work.report_pool, lambda one: work.audit_columns(one.loaded, one.policy)
+        )
+        # The candidate once no dial moves.
+        self.rested: reactive.Value[Candidate | None] = reactive.value(None)
+
+
+def setting_of(one: Candidate) -> Setting:
+    """What a policy would do to a table, from its cells in memory."""
+    tuner = one.loaded.tuner
+    return tuner.setting(one.policy.on(tuner.schema))
+
+
+def pooled_of(one: Candidate) -> float:
+    """The share of people, by a publication in memory."""
+    tuner = one.loaded.tuner
+    return pooled_share(tuner.cube, one.policy.on(tuner.schema))
+
+
+def try_settings(request: TuningRequest) -> Sweep:
+    """Many settings around a policy."""
+    tuner = request.candidate.loaded.tuner
+    policy = request.candidate.policy.on(tuner.schema)
+    # What one record reveals depends on p alone; without sampling that is quick to compute.
+    plain = replace(policy, bound=_PLAIN_BOUND, sample_size="none", margins=None)
+    # The policy's bound, if settings with a sample can use it.
+    bound = policy.tail_bound if policy.tail_bound.sizes_classes else resolve_bound(_PLAIN_BOUND)
+    # Without exact tails, settings with and without margins are judged quickly.
+    both = [None, policy.wanted_margins or USUAL_MARGINS]
+    report = sweep(
+        tuner,
+        margins=None if bound.exact else both,
+        target=request.searched(tuner.setting(plain).posterior),
+        bound=bound,
+        current=policy,
+        decimals=DECIMALS,
+    )
+    return Sweep(report, RiskUtility.of(report))
+
+
+def serve(input: Inputs, live: Live) -> None:
+    """The reactive part."""
+    results = PolicyResults(live)
+    policy_controls.serve(input, live)
+
+    @reactive.calc
+    def target() -> Target:
+        return Target(**{name: input[name]() for name in WISHES})
+
+    @reactive.calc
+    def request() -> TuningRequest | None:
+        """What a suggestion would have to answer now."""
+        one = live.candidate
+        return None if one is None else TuningRequest(one, target(), input.weaker())
+
+    _serve_work(input, live, results, request)
+    _serve_views(live, results, request)
+    _serve_columns(input, live, results)
+    _serve_targets(input, live, results, request)
+
+    @reactive.effect
+    @reactive.event(input.next_3)
+    async def _() -> None:
+        note = live.note("policy")
+        if live.policy() is None:
+            note.set(note() or "First choose a policy that can be used.")
+        else:
+            await live.go(4)
+
+
+def _serve_work(
+    input: Inputs, live: Live, results: PolicyResults, request: Callable[[], TuningRequest | None]
+) -> None:
+    """Figures at once; the sweep and the audit once the dials are at rest."""
+
+    @reactive.effect
+    @reactive.event(input.still)
+    def _() -> None:
+        results.rested.set(live.candidate)
+
+    # Before the audit: the figures of a policy come from these counts alone.
+    @reactive.effect
+    @reactive.event(live.loaded, live.step)
+    def _() -> None:
+        loaded = live.loaded()
+        if loaded is not None and live.step() == STEP:
+            results.tuners.request(loaded)
+
+    # Before the sweep: a verdict is shown only once single records and columns are known.
+    @reactive.effect
+    @reactive.event(input.still, live.loaded, live.step)
+    def _() -> None:
+        one = live.candidate
+        if one is not None and live.step() in (STEP, STEP + 1):
+            live.audits.request(one)
+
+    @reactive.effect
+    def _() -> None:
+        one = live.candidate
+        if one is not None and results.tuners.result(one.loaded) is not None:
+            results.settings.request(one)
+
+    # Not while a dial moves, and after the verdict: if that takes long, so does a sweep.
+    @reactive.effect
+    def _() -> None:
+        wanted = request()
+        if wanted is None or live.step() != STEP or fault_of(wanted.target):
+            return
+        one = wanted.candidate
+        if results.settings.result(one) is None or results.rested() != one:
+            return
+        results.sweeps.request(wanted)
+        if quickly_pooled(one.loaded.tuner.cube):
+            results.pooled.request(one)
+
+
+def _serve_views(
+    live: Live, results: PolicyResults, request: Callable[[], TuningRequest | None]
+) -> None:
+    @render.ui
+    def policy_note() -> Tag | None:
+        return notice(live.note("policy")() or live.audits.fault(live.candidate))
+
+    @render.ui
+    def verdict() -> Tag | None:
+        one, audit = live.candidate, live.latest(live.audits)
+        if one is None or live.audits.fault(one):
+            return None
+        waiting = tags.p("Counting and trying settings…", class_="working")
+        if audit is None:
+            return waiting
+        if fault := results.tuners.fault(one.loaded) or results.settings.fault(one):
+            words = verdict_card(audit.found, audit.key.policy, None, note=no_picture(fault))
+            return result(words, current=audit.key == one)
+        judged = live.latest(results.settings)
+        if judged is None:
+            return waiting
+        share, failed = results.pooled.result(judged.key), results.pooled.fault(judged.key)
+        measuring = share is None and not failed and quickly_pooled(one.loaded.tuner.cube)
+        found = replace(judged.found, pooled=share)
+        words = verdict_card(audit.found, judged.key.policy, found, measuring=measuring)
+        return result(words, current=judged.key == one)
+
+    def sweep_of_table() -> Sweep | None:
+        """The latest sweep of the table, for whatever policy."""
+        known = results.sweeps.latest()
+        here = known is not None and known.key.candidate.loaded is live.loaded()
+        return known.found if known is not None and here else None
+
+    # Drawn anew for a sweep, not for every move of a slider: it is large.
+    @render.ui
+    def picture() -> Tag:
+        known, loaded, failed = sweep_of_table(), live.loaded(), results.sweeps.failure()
+        fault = results.tuners.fault(loaded)
+        if failed is not None and failed.key.candidate.loaded is loaded:
+            fault = failed.fault
+        if fault:
+            return tags.p(no_picture(fault), class_="empty-state")
+        if known is None:
+            return tags.div(class_="chart empty")
+        if known.chart is None:
+            words = "None of the settings tried can be published for this table."
+            return tags.p(words, class_="empty-state")
+        return known.chart.picture()
+
+    @render.ui
+    def marker() -> Tag | None:
+        known, judged = sweep_of_table(), live.latest(results.settings)
+        if known is None or known.chart is None or judged is None:
+            return None
+        if not judged.found.exposes or not judged.found.error > 0:
+            return None
+        best = None if results.sweeps.result(request()) is None else suggestion(known.report)
+        mark = known.chart.marks(judged.found, best)
+        return mark if judged.key == live.candidate else mark.add_class("stale")
+
+    @render.ui
+    def details() -> Tag | None:
+        audit = live.latest(live.audits)
+        if audit is None or live.policy() is None:
+            return None
+        return result(details_cards(audit.found), current=audit.key == live.candidate)
+
+
+def no_picture(fault: str) -> str:
+    """Why settings cannot be tried out."""
+    return f"There is no picture: {fault}"
+
+
+def _serve_targets(
+    input: Inputs, live: Live, results: PolicyResults, request: Callable[[], TuningRequest | None]
+) -> None:
+    """Where the current policy stands, and what would be better."""
+
+    @reactive.effect
+    def _() -> None:
+        live.remember({name: input[name]() for name in (*WISHES, "weaker")})
+
+    def serve_standing(name: str) -> None:
+        @live.session.output(id=f"stands_{name}")
+        @render.ui
+        def _() -> Tag | None:
+            judged, wanted = live.latest(results.settings), request()
+            if judged is None or wanted is None:
+                return None
+            line = targets.standing(name, wanted.target, judged.found)
+            return line if judged.key == wanted.candidate else line.add_class("stale")
+
+    for name in WISHES:
+        serve_standing(name)
+
+    @reactive.calc
+    def best() -> Setting | None:
+        """The suggestion for the current policy and targets."""
+        known = results.sweeps.result(request())
+        return None if known is None else suggestion(known.report)
+
+    @render.ui
+    def advice() -> Tag | None:
+        wanted = request()
+        if wanted is None:
+            return None
+        if fault := fault_of(wanted.target):
+            return notice(fault)
+        one, known = wanted.candidate, results.sweeps.result(wanted)
+        if known is not None:
+            return tags.div(targets.advice(known.report, wanted.target))
+        if results.tuners.fault(one.loaded) or results.settings.fault(one):
+            return None
+        if results.sweeps.fault(wanted):
+            return None
+        return tags.p("Looking for a suggestion…", class_="working")
+
+    @reactive.effect
+    def _() -> None:
+        ui.update_action_button("recommend", disabled=best() is None)
+
+    @reactive.effect
+    @reactive.event(input.recommend)
+    async def _() -> None:
+        chosen = best()
+        if chosen is not None:
+            await live.send("controls", policy_controls.controls_of(chosen.policy))
+
+
+def _serve_columns(input: Inputs, live: Live, results: PolicyResults) -> None:
+    """What each column does, and what would help: at once if quick, otherwise on request."""
+
+    def quick(report: rp.AuditReport) -> bool:
+        return report.cells <= _QUICK_CELLS
+
+    @reactive.effect
+    def _() -> None:
+        one, audit = live.candidate, live.audits.result(live.candidate)
+        if one is not None and audit is not None and quick(audit):
+            results.columns.request(one)
+
+    @reactive.effect
+    @reactive.event(input.try_columns)
+    def _() -> None:
+        one = live.candidate
+        if one is not None:
+            results.columns.request(one)
+
+    @render.ui
+    def hints() -> Tag | None:
+        known = live.latest(results.columns)
+        if known is None or not known.found.hints:
+            return None
+        now = known.key == live.candidate
+        return result(hint_card(known.found), current=now) if now or quick(known.found) else None
+
+    @render.ui
+    def columns_part() -> Tag | None:
+        audit, known = live.latest(live.audits), live.latest(results.columns)
+        if audit is None or live.policy() is None:
+            return None
+        now = known is not None and known.key == live.candidate
+        running = quick(audit.found) or results.columns.busy()
+        fault = results.columns.fault(live.candidate)
+        content: Tag | TagList
+        if known is not None and (now or running):
+            content = result(columns_table(known.found), current=now)
+        elif running and not fault:
+            content = tags.p("Counting the table without each column…", class_="working")
+        else:
+            content = TagList(notice(fault), button("try_columns", "Count it without each column"))
+        return card("Columns", content)
+
+
+def hint_card(report: rp.AuditReport) -> Tag:
+    """What would make a better release."""
+    notes = (notice(worded(hint, page_words), "info") for hint in report.hints)
+    return card("What would help", *notes)

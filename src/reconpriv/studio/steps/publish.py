@@ -1,0 +1,294 @@
+"""Step 4: a key, a progress bar, a cancel button."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+from htmltools import Tag, tags
+from shiny import Inputs, reactive, render, req, ui
+
+import reconpriv as rp
+from reconpriv.messages.phrases import kept_words, share_words
+from reconpriv.messages.remedies import Control, worded
+from reconpriv.show.results.release_words import margins_line, policy_line
+from reconpriv.studio.pieces.changes import same_key_means, since_release
+from reconpriv.studio.pieces.consents import (
+    Consent,
+    arguments_of,
+    consent_cards,
+    consents_after,
+    consents_to,
+    refused_by,
+    ticked_boxes,
+)
+from reconpriv.studio.pieces.key_choice import (
+    key_fields,
+    key_notice,
+    key_options,
+    key_radios,
+    unused_key_box,
+)
+from reconpriv.studio.pieces.parts import (
+    alert_place,
+    button,
+    card,
+    facts,
+    footer,
+    notice,
+)
+from reconpriv.studio.pieces.remedy_words import ROWS_PER_PERSON, page_words
+from reconpriv.studio.pieces.verdict import promise_rows
+from reconpriv.studio.work.background import Job
+from reconpriv.studio.work.given_key import UnknownLedgerError, Uploads, chosen_key
+from reconpriv.studio.work.ledgers import ARCHIVE
+from reconpriv.studio.work.live import Candidate, Live, present
+from reconpriv.studio.work.plan import KEY_FILE, PublicationPlan
+from reconpriv.studio.work.workspace import CancelledError, Published, explain
+
+_POLL_SECONDS = 0.15
+_PLANNED = {one.name for one in fields(PublicationPlan)}
+
+
+def panel() -> Tag:
+    """The static part."""
+    return tags.div(
+        tags.div(
+            card("What will be published", ui.output_ui("plan_facts")),
+            card("Secret key", ui.output_ui("key_choice"), key_fields(),
+                 alert_place("key_note_place"), ui.output_ui("unused_key"),
+                 intro="The key decides every random draw. Anyone who has it can undo the"
+                 " randomisation."),
+            class_="cards two",
+        ),
+        alert_place("publish_note"),
+        ui.output_ui("consents"),
+        tags.div(ui.output_ui("publishing"), {"aria-live": "polite"}),
+        footer(4, "Continue to download"),
+    )  # fmt: skip
+
+
+def serve(input: Inputs, live: Live) -> None:
+    """The reactive part."""
+    note, key_note = live.note("publish"), live.note("key")
+    unknown: reactive.Value[rp.Key | None] = reactive.value(None)
+    # What a ledger refused, and what was ticked when it did; a change of settings makes both void.
+    refused: reactive.Value[tuple[Candidate | None, list[Control]]] = reactive.value((None, []))
+    ticked: dict[Candidate, dict[str, tuple[str, ...]]] = {}
+    uploads: Uploads = {}
+
+    def refusals() -> list[Control]:
+        candidate, controls = refused()
+        return controls if candidate == live.candidate else []
+
+    def asked() -> list[Consent]:
+        """What stands in the way of the table as it is now, and what its ledger refused."""
+        audit = live.latest(live.audits)
+        return [*([] if audit is None else consents_to(audit.found)), *consents_after(refusals())]
+
+    def done(published: Published) -> None:
+        note.set("")
+        refused.set((None, []))
+        unknown.set(None)
+        live.published.set(published)
+
+    def failed(error: BaseException) -> None:
+        # It may be refused for two reasons, one after the other: each keeps its box.
+        refused.set((live.candidate, list(dict.fromkeys([*refusals(), *refused_by(error)]))))
+        stopped = isinstance(error, CancelledError)
+        note.set("Cancelled; nothing was left behind." if stopped else explain(error))
+
+    job: Job[Published] = Job(live.workspace.pool, done, failed)
+    _serve_views(input, live, job)
+    _serve_key(input, live)
+
+    @render.ui
+    def consents() -> Tag:
+        candidate = live.candidate
+        return consent_cards(asked(), {} if candidate is None else ticked.get(candidate, {}))
+
+    @render.ui
+    def unused_key() -> Tag | None:
+        return None if unknown() is None else unused_key_box()
+
+    @reactive.effect
+    @reactive.event(input.publish)
+    def _() -> None:
+        candidate, workspace = live.candidate, live.workspace
+        if candidate is None:
+            note.set(f"First choose a policy that can be used. {live.note('policy')()}".strip())
+            return
+        try:
+            unused = unknown() if "key_unused" in input and input.key_unused() else None
+            key = chosen_key(input, workspace, candidate.loaded.opened, uploads, unused)
+        except rp.ReconprivError as error:
+            if isinstance(error, UnknownLedgerError):
+                unknown.set(error.key)
+            key_note.set(explain(error))
+            return
+        key_note.set("")
+        note.set("")
+        ticked.clear()
+        ticked[candidate] = ticked_boxes(input, asked())
+        given = arguments_of(ticked[candidate])
+        accepted = {name: given.pop(name) for name in list(given) if name in _PLANNED}
+        plan = replace(_plan(candidate, test_key=key.is_test), **accepted)
+        generated = input.key_kind() in ("generate", "another")
+        workspace.cancel.clear()
+        workspace.progress = ("starting", 0.0)
+        job.start(
+            lambda: workspace.publish(candidate.loaded, plan, key, generated=generated, **given)
+        )
+
+
+def _serve_views(input: Inputs, live: Live, job: Job[Published]) -> None:
+    note, key_note = live.note("publish"), live.note("key")
+
+    @reactive.effect
+    @reactive.event(input.cancel)
+    def _() -> None:
+        live.workspace.stop()
+
+    @reactive.effect
+    @reactive.event(input.next_4)
+    async def _() -> None:
+        if live.published() is None:
+            note.set("Publish first: there is nothing to download yet.")
+        else:
+            await live.go(5)
+
+    @render.ui
+    def plan_facts() -> Tag | None:
+        candidate, audit = live.candidate, live.latest(live.audits)
+        if candidate is None:
+            return tags.p("Choose roles and a policy first.", class_="muted")
+        return plan_view(candidate, None if audit is None else audit.found)
+
+    @render.ui
+    def key_note_place() -> Tag | None:
+        return notice(key_note())
+
+    @render.ui
+    def publish_note() -> Tag | None:
+        text = note()
+        return notice(text, "info" if text.startswith("Cancelled") else "error")
+
+    @reactive.effect
+    async def _() -> None:
+        if job.busy():
+            reactive.invalidate_later(_POLL_SECONDS)
+            stage, done = live.workspace.progress
+            await live.send("progress", {"stage": f"{stage.capitalize()}…", "done": done})
+
+    @render.ui
+    def publishing() -> Tag:
+        return progress_card() if job.busy() else result_card(live)
+
+
+def plan_view(candidate: Candidate, report: rp.AuditReport | None) -> Tag:
+    """The plan in words, and how many people stand out, once they are counted."""
+    (loaded, policy), single = candidate, None if report is None else report.single_records
+    roles, schema, wanted = loaded.roles, loaded.table.schema, policy.wanted_margins
+    rows = ROWS_PER_PERSON[roles.rows_per_person].lower()
+    said = {
+        "Table": loaded.opened.shown,
+        "Records": kept_words(schema.records, loaded.table.dropped),
+        "Unique records": "counting…",
+        "Sensitive": f"{roles.sensitive} ({schema.domain_size} values)",
+        "Public": ", ".join(roles.public),
+        "Person’s number": f"{roles.person} (not published; people with several rows: {rows})"
+        if roles.person
+        else "",
+        "Recoded": roles.recoded,
+        "Policy": policy_line(policy.as_dict()),
+        "Sample size": policy.sample_size,
+        "Margins": wanted.words if wanted else "",
+        "Protection": str(policy.protect or ""),
+        **dict(promise_rows(policy, report)),
+    }
+    if single is not None:
+        below = f"{share_words(single.below_k, single.records)} in groups below {single.k}"
+        said["Unique records"] = f"{share_words(single.unique, single.records)}; {below}"
+    return tags.div(facts([(name, words) for name, words in said.items() if words]))
+
+
+def _serve_key(input: Inputs, live: Live) -> None:
+    """The choice of a key is redrawn whenever the table, or its key, changes."""
+    workspace = live.workspace
+
+    @render.ui
+    def key_choice() -> Tag | None:
+        live.published()
+        opened = present(live.loaded()).opened
+        with reactive.isolate():
+            test = "key_kind" in input and input.key_kind() == "test"
+        newer = opened.identity not in workspace.keys.keys
+        return key_radios(key_options(workspace.key_of(opened), newer=newer), test=test)
+
+    def key_of_table() -> rp.Key:
+        return present(workspace.key_of(present(workspace.loaded).opened)).key
+
+    @render.download_button(filename=KEY_FILE, media_type="text/plain")
+    def get_table_key() -> Iterator[str]:
+        yield key_of_table().secret.hex() + "\n"
+
+    @render.download_button(filename=ARCHIVE, media_type="application/zip")
+    def get_table_ledger() -> str:
+        key = key_of_table()
+        req(workspace.ledgers.keeps(key))
+        return str(workspace.ledgers.archive(key, workspace.folder("zip")))
+
+
+def _plan(candidate: Candidate, *, test_key: bool) -> PublicationPlan:
+    loaded, opened = candidate.loaded, candidate.loaded.opened
+    return PublicationPlan(opened.source, loaded.roles, candidate.policy, test_key, opened.uploaded)
+
+
+def progress_card() -> Tag:
+    """A bar and a cancel button; messages move the bar, since a new button would lose the focus."""
+    return tags.section(
+        tags.label("Starting…", {"for": "progress"}, id="progress_label"),
+        tags.progress(id="progress", max="1", value="0"),
+        button("cancel", "Cancel"),
+        class_="card working-card",
+    )
+
+
+def result_card(live: Live) -> Tag:
+    """The publish button, below the last publication, its key, and what has changed since."""
+    published, loaded, policy = live.published(), live.loaded(), live.policy()
+    if published is None:
+        return tags.section(button("publish", "Publish", primary=True), class_="publish-row")
+    summary = published.release.as_dict()
+    changed = since_release(published, live.opened(), loaded, policy)
+    known = None if loaded is None else live.workspace.key_of(loaded.opened)
+    words = (
+        f"Published {published.loaded.opened.shown} at {published.made:%H:%M}:"
+        f" {summary['records']:,} records in {summary['groups']:,} groups,"
+        f" {summary['sampled_groups']:,} of them sampled, {summary['trials']:,} independent trials."
+    )
+    means, candidate = "", live.candidate
+    if known is not None and candidate is not None:
+        schema = candidate.loaded.table.schema
+        means = same_key_means(known, _plan(candidate, test_key=False), schema)
+    other = loaded is None or loaded.opened.identity != published.loaded.opened.identity
+    label = "Publish" if other else "Publish again"
+    return tags.section(
+        notice(words, "good"),
+        notice(f"{margins_line(summary['margins'])}.", "info", lead="Margins: ")
+        if "margins" in summary
+        else None,
+        None
+        if known is None
+        else key_notice(
+            known,
+            fresh=published.generated and published.key.secret == known.key.secret,
+            kept=live.workspace.ledgers.keeps(known.key),
+        ),
+        notice(f"Changed since: {'; '.join(changed)}. {means}".strip(), "warning")
+        if changed
+        else None,
+        *(notice(worded(text, page_words), "warning") for text in published.release.warnings),
+        *(notice(text, "info") for text in published.release.notes),
+        tags.div(button("publish", label, primary=bool(changed)), class_="publish-row"),
+    )

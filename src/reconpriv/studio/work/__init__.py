@@ -1,0 +1,1 @@
+"""One user's work: what was chosen, the key, what is running."""

@@ -1,0 +1,1 @@
+"""Reconstruction, variances and limits."""

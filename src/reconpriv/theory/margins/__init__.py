@@ -1,0 +1,1 @@
+"""What noisy margins tell, and what their noise costs."""

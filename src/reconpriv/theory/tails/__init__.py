@@ -1,0 +1,1 @@
+"""Tails of estimates, and the largest sample that is private by them."""

@@ -1,0 +1,99 @@
+"""The exact tails of an estimate that weighs in margins, for an adversary who wants one group.
+
+Margins that are worth E trials (theory.margins) estimate the frequency f of a value without bias
+and with the variance v/E, v that of one trial. They add up many other groups and noise, so their
+error is nearly normal, and it is independent of the group's own n trials. The best linear unbiased
+estimate weighs F' by n and the margins by E, so
+
+    Pr[F > (1+ε) f] = Σ_o Pr[O* = o] Φ̄(((1+ε) f (n + E) - E f - n F'(o)) / √(v E)),
+
+and the lower tail alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from reconpriv.theory.arrays import Floats
+from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.distinct import distinct_columns
+from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.tails.exact import MOST_TABLED, exact_tails, tabled_masses, tabled_tails
+from reconpriv.theory.tails.exact_published import observed_by_holders
+
+_WHOLE = 1e-9
+# E is rounded up: steps of an eighth of a power of two, none below the smallest.
+SMALLEST_TOLD = 0.125
+_STEPS = 8
+
+
+def rounded_up(told: Floats) -> Floats:
+    """E rounded up, so that groups share sizes; the last digits of E decide nothing."""
+    nudged = np.maximum(told, SMALLEST_TOLD) * (1.0 - 1e-7)
+    mantissa, exponent = np.frexp(nudged)
+    steps = np.ldexp(np.ceil(mantissa * 2 * _STEPS) / (2 * _STEPS), exponent)
+    return np.where(told > 0.0, steps, 0.0)
+
+
+def combined_tails(
+    trials: int,
+    frequency: Floats,
+    told: float,
+    *,
+    retention: float,
+    domain_size: int,
+    epsilon: float,
+) -> tuple[Floats, Floats]:
+    """Pr[(F-f)/f > ε] and Pr[(F-f)/f < -ε] from n trials and margins that are worth E > 0 of them.
+
+    The holders among the trials are n f, rounded down or up as systematic sampling does.
+    """
+    holders = trials * frequency
+    below = np.floor(holders + _WHOLE).astype(np.int64)
+    share = np.clip(holders - below, 0.0, 1.0)[:, None]
+    by_holders = observed_by_holders(trials, retention, domain_size)
+    above = np.minimum(below + 1, trials)
+    observed = (1.0 - share) * by_holders[below] + share * by_holders[above]
+    every = np.full(frequency.size, float(trials))
+    count = ObservedCount(every, frequency, retention, domain_size, epsilon)
+    return _beside(count, observed, np.full(frequency.size, told))
+
+
+def within_epsilon(count: ObservedCount, told: Floats) -> Floats:
+    """Pr[|F-f| <= εf] for each element, next to margins that are worth E >= 0 trials.
+
+    Where there are many trials, n + E of them are as good.
+    """
+    found = np.empty(count.trials.size)
+    alone, few = told == 0.0, count.trials <= MOST_TABLED
+    some = np.flatnonzero(few & alone)
+    upper, lower = tabled_tails(count.take(some))
+    found[some] = 1.0 - upper - lower
+    some = np.flatnonzero(few & ~alone)
+    if some.size:
+        upper, lower = _beside(count.take(some), tabled_masses(count.take(some)), told[some])
+        found[some] = 1.0 - upper - lower
+    some = np.flatnonzero(~few)
+    if some.size:
+        pairs = np.stack([np.round(count.trials + told)[some], count.frequency[some]])
+        (n, f), _, place = distinct_columns(pairs)
+        upper, lower = exact_tails(replace(count, trials=n, frequency=f))
+        found[some] = (1.0 - upper - lower)[place]
+    return np.clip(found, 0.0, 1.0)
+
+
+def _beside(count: ObservedCount, observed: Floats, told: Floats) -> tuple[Floats, Floats]:
+    """Both tails of F, given Pr[O* = o] in a row per element and E > 0."""
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
+    holder, anybody = mixing(count.retention, count.domain_size)
+    strays = (count.trials * count.replacement)[:, None]
+    own = (np.arange(observed.shape[1]) - strays) / count.retention
+    deviation = np.sqrt((holder * count.frequency + anybody) * told)[:, None]
+    centre = (count.trials * count.frequency)[:, None] - own
+    reach = (count.epsilon * (count.trials + told) * count.frequency)[:, None]
+    upper = (observed * ndtr(-(centre + reach) / deviation)).sum(axis=1)
+    lower = (observed * ndtr((centre - reach) / deviation)).sum(axis=1)
+    return upper, lower
