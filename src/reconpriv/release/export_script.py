@@ -349,8 +349,9 @@ def export_script(
             kept = filled(program.kept, {"where": where})
         about = parts | {
             "where": where, "kept": kept, "holder": names[sensitive.name],
-            "whole": f"{one.count:.0f}", "count": repr(one.count),
-            "error": repr(one.standard_error),
+            # Ten digits: the last ones of a float differ between processors.
+            "whole": f"{one.count:.0f}", "count": repr(float(f"{one.count:.10g}")),
+            "error": repr(float(f"{one.standard_error:.10g}")),
         }  # fmt: skip
         if one.holding is None:
             return filled(program.public, about | {"what": program.text(what)})

@@ -56,7 +56,7 @@ compared <- function(what, found, expected) {
 compared('town = L\'Aquila', nrow(data[data[['town']] %in% 'L\'Aquila', ]), 1014)
 compared('ill = Grippe \U{e0} l\'ancienne, all records',
   corrected(data, 'Grippe \U{e0} l\'ancienne'),
-  c(950.0, 52.6658771697041))
+  c(950.0, 52.66587717))
 compared('ill = Grippe \U{e0} l\'ancienne, town = L\'Aquila',
   corrected(data[data[['town']] %in% 'L\'Aquila', ], 'Grippe \U{e0} l\'ancienne'),
-  c(650.8, 46.72959039039781))
+  c(650.8, 46.72959039))

@@ -53,7 +53,7 @@ collapse (sum) rp_held (mean) rp_records rp_trials rp_weight, by(rp_group)
 rp_corrected
 display "count " %18.4f r(count) ", standard error " %14.4f r(se)
 assert reldif(r(count), 950.0) < 1e-06
-assert reldif(r(se), 52.6658771697041) < 1e-06
+assert reldif(r(se), 52.66587717) < 1e-06
 restore
 
 preserve
@@ -63,5 +63,5 @@ collapse (sum) rp_held (mean) rp_records rp_trials rp_weight, by(rp_group)
 rp_corrected
 display "count " %18.4f r(count) ", standard error " %14.4f r(se)
 assert reldif(r(count), 650.8) < 1e-06
-assert reldif(r(se), 46.72959039039781) < 1e-06
+assert reldif(r(se), 46.72959039) < 1e-06
 restore

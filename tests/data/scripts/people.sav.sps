@@ -41,7 +41,7 @@ COMPUTE rp_drawn = rp_holders * (rp_keep * (1 - rp_keep) - rp_stray * (1 - rp_st
 COMPUTE rp_count = (rp_held - rp_stray * rp_size) / rp_p.
 COMPUTE rp_se = SQRT((MAX(rp_drawn, 0) + rp_uneven) / rp_p**2 + rp_rounding).
 COMPUTE rp_expected = 950.0.
-COMPUTE rp_expected_se = 52.6658771697041.
+COMPUTE rp_expected_se = 52.66587717.
 FORMATS rp_count rp_expected rp_se rp_expected_se (F18.4).
 LIST rp_count rp_expected rp_se rp_expected_se.
 
@@ -70,6 +70,6 @@ COMPUTE rp_drawn = rp_holders * (rp_keep * (1 - rp_keep) - rp_stray * (1 - rp_st
 COMPUTE rp_count = (rp_held - rp_stray * rp_size) / rp_p.
 COMPUTE rp_se = SQRT((MAX(rp_drawn, 0) + rp_uneven) / rp_p**2 + rp_rounding).
 COMPUTE rp_expected = 650.8.
-COMPUTE rp_expected_se = 46.72959039039781.
+COMPUTE rp_expected_se = 46.72959039.
 FORMATS rp_count rp_expected rp_se rp_expected_se (F18.4).
 LIST rp_count rp_expected rp_se rp_expected_se.

@@ -37,7 +37,7 @@ proc sql;
         + scaled * rp_stray * (1 - rp_stray), 0) + uneven) / (rp_p * rp_p) + rounding) as standard_error
     from rp_sums, rp_constants;
   select answer, 950.0 as expected, standard_error,
-    52.6658771697041 as expected_error from rp_corrected;
+    52.66587717 as expected_error from rp_corrected;
   drop table rp_groups, rp_sums, rp_corrected;
 
   create table rp_groups as
@@ -60,7 +60,7 @@ proc sql;
         + scaled * rp_stray * (1 - rp_stray), 0) + uneven) / (rp_p * rp_p) + rounding) as standard_error
     from rp_sums, rp_constants;
   select answer, 650.8 as expected, standard_error,
-    46.72959039039781 as expected_error from rp_corrected;
+    46.72959039 as expected_error from rp_corrected;
   drop table rp_groups, rp_sums, rp_corrected;
 
 quit;
