@@ -49,8 +49,7 @@ def main() -> None:
             many = len(release.sql(sql.format("count(*)")))
             for figure in ("avg(Age)", "sum(Age)", "share(*)"):
                 took = seconds(
-                    lambda sql=sql, figure=figure: release.sql(sql.format(figure)),
-                    arguments.rounds,
+                    lambda sql=sql, figure=figure: release.sql(sql.format(figure)), arguments.rounds
                 )
                 lines.append(
                     f"| {figure} by Age, {by} | {many:,} | {counts:.3f} | {took:.3f} |"

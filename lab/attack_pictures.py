@@ -191,10 +191,7 @@ def draw_differencing(estimates: tuple[Floats, Floats, Floats], path: Path) -> N
 def draw_side_channels(rows: Sequence[Row], path: Path) -> None:
     """Channels by sample size: a dot if nothing leaks, a cross if something does."""
     alt = charts.altair("attacks")
-    looks = {
-        "no": Look(palette.GREEN),
-        "yes": Look(palette.VERMILION, palette.CROSS),
-    }
+    looks = {"no": Look(palette.GREEN), "yes": Look(palette.VERMILION, palette.CROSS)}
     names = list(dict.fromkeys(row["channel"] for row in rows))
     values = [
         {"mode": row["sample size"], "channel": row["channel"], "series": row["leaks"]}

@@ -16,12 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication
-from reconpriv.attacks.best_estimate import (
-    WHOLE,
-    BestEstimates,
-    best_estimates,
-    combined_outside,
-)
+from reconpriv.attacks.best_estimate import WHOLE, BestEstimates, best_estimates, combined_outside
 from reconpriv.policy.exposure import exposed_cells
 from reconpriv.research.results import Row
 from reconpriv.theory.arrays import Floats, Ints

@@ -114,9 +114,7 @@ def census_tables() -> Iterator[Callable[[str], rp.Table]]:
 
 @pytest.fixture(scope="session")
 def census_release(
-    census_tables: Callable[[str], rp.Table],
-    key: rp.Key,
-    tmp_path_factory: pytest.TempPathFactory,
+    census_tables: Callable[[str], rp.Table], key: rp.Key, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., rp.Release]:
     """A release of the census table, made once for each choice."""
     folder = tmp_path_factory.mktemp("releases")

@@ -34,11 +34,7 @@ def _bounds() -> list[Row]:
     return [
         head,
         *(
-            (
-                f"`{one.name}`",
-                one.explanation,
-                "all" if one.sizes_classes else rounded,
-            )
+            (f"`{one.name}`", one.explanation, "all" if one.sizes_classes else rounded)
             for one in BOUNDS.values()
         ),
     ]

@@ -40,15 +40,15 @@ _WORDS = 3  # texts with as many words, most of them different, are sentences
 
 _ID_NAME = re.compile(
     r"(^|_|\b)(id|ids|pid|uid|uuid|guid|nr|no|number|person|patient|subject|member|respondent"
-    r"|idauniq|mrn|ssn|case|household|hhid|serial|key)(_|\b|$)",
+    r"|idauniq|mrn|ssn|case|household|hhid|serial|key)(_|\b|$)"
 )
 _PERSON_NAME = re.compile(
     r"(^|_)(id|ids|pid|uid|uuid|guid|person|patient|subject|member|respondent|participant|client"
-    r"|employee|student|idauniq|mrn|ssn|hhid)(_|$)|[a-z]id$",
+    r"|employee|student|idauniq|mrn|ssn|hhid)(_|$)|[a-z]id$"
 )
 _NAME_NAME = re.compile(
     r"(^|_)(name|surname|forename|firstname|lastname|fullname|first_name|last_name|email|mail"
-    r"|phone|mobile|telephone|address|street|iban)(_|$)",
+    r"|phone|mobile|telephone|address|street|iban)(_|$)"
 )
 _AREA_NAME = re.compile(r"(^|_)(post_?code|zip(_?code)?|postal(_?code)?|plz)(_|$)", re.IGNORECASE)
 _WEIGHT_NAME = re.compile(

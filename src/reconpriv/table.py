@@ -120,11 +120,7 @@ class Table(OpenTable):
         independent sample, which an adversary could average with the first. ``also`` is called with
         the whole folder before it takes its place; if that fails, nothing is left.
         """
-        from reconpriv.release.publication import (  # noqa: PLC0415
-            Destination,
-            check_format,
-            no_folder,
-        )
+        from reconpriv.release.publication import Destination, check_format, no_folder  # noqa: PLC0415
         from reconpriv.tables.published import publish_table  # noqa: PLC0415
 
         if out is None:

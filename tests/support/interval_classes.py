@@ -117,9 +117,7 @@ def side(name: str, size: int, share: float, groups: int = 1) -> list[Group]:
     holders = round(size * share)
     return [
         Group(
-            name,
-            size // groups + (i < size % groups),
-            holders // groups + (i < holders % groups),
+            name, size // groups + (i < size % groups), holders // groups + (i < holders % groups)
         )
         for i in range(groups)
     ]
@@ -265,10 +263,7 @@ def _tally(pairs: Sequence[tuple[Answer, Answer]]) -> Judged:
 def raw_cube(table: pa.Table, sensitive: str, domain: tuple[Any, ...] | None) -> Cube:
     """The cells of a table."""
     with rp.read(
-        table,
-        sensitive=sensitive,
-        public="all",
-        domain=None if domain is None else list(domain),
+        table, sensitive=sensitive, public="all", domain=None if domain is None else list(domain)
     ) as opened:
         return collect(list(opened.batches()), opened.schema)
 

@@ -75,12 +75,7 @@ def visits() -> Made:
         "ward": dice.choice(["A", "B", "C"], N),
         "diagnosis": _sick(dice),
     }
-    roles = {
-        "patient": "drop",
-        "visit": "public month",
-        "birth": "public year",
-        "ward": "public",
-    }
+    roles = {"patient": "drop", "visit": "public month", "birth": "public year", "ward": "public"}
     return Made(pa.table(columns), "diagnosis", roles)
 
 

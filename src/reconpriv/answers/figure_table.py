@@ -9,12 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reconpriv.answers.count_table import (
-    EstimateTable,
-    LabelledRows,
-    json_labels,
-    labelled_columns,
-)
+from reconpriv.answers.count_table import EstimateTable, LabelledRows, json_labels, labelled_columns
 from reconpriv.answers.figure import Answer
 from reconpriv.columns.schema import Value
 from reconpriv.estimate.compare import Comparison

@@ -6,11 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from reconpriv.ask.ordering import first_for_display
-from reconpriv.ask.text_codes import (
-    code_number,
-    codes_of,
-    looks_numeric,
-)
+from reconpriv.ask.text_codes import code_number, codes_of, looks_numeric
 from reconpriv.ask.values import Values
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError

@@ -22,11 +22,7 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.estimation.design import exact_spread, mixing
 from reconpriv.theory.estimation.reconstruction import reconstruct_count
 from reconpriv.theory.margins.incidence import Incidence
-from reconpriv.theory.margins.row_spectrum import (
-    between_rows,
-    cell_noise,
-    without_itself,
-)
+from reconpriv.theory.margins.row_spectrum import between_rows, cell_noise, without_itself
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # Products that are whole on paper must count as whole here.

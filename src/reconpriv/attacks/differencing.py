@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import (
-    AttackedTable,
-    Publication,
-    count_of,
-    frequency_in,
-)
+from reconpriv.attacks.attacked_table import AttackedTable, Publication, count_of, frequency_in
 from reconpriv.attacks.best_estimate import combined_counts
 from reconpriv.attacks.result import KNEW, AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error

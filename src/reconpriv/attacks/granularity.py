@@ -24,12 +24,7 @@ from reconpriv.attacks.statistics import (
     ratio_of,
     relative_error,
 )
-from reconpriv.attacks.trial_likelihood import (
-    Knowledge,
-    infer,
-    leading,
-    likely_exposed,
-)
+from reconpriv.attacks.trial_likelihood import Knowledge, infer, leading, likely_exposed
 from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed

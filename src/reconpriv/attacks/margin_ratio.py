@@ -11,11 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import (
-    AttackedTable,
-    Publication,
-    attack_key,
-)
+from reconpriv.attacks.attacked_table import AttackedTable, Publication, attack_key
 from reconpriv.attacks.best_estimate import WHOLE, best_estimates, limits_of, within_reach
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, score

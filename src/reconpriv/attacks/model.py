@@ -24,12 +24,7 @@ from reconpriv.attacks.from_release import Columns, guess_groups, publication_of
 from reconpriv.attacks.held_out import PARTS, SplitTable, split_people, without_groups
 from reconpriv.attacks.pooling import with_model
 from reconpriv.attacks.result import KNEW, AttackResult, Row
-from reconpriv.attacks.statistics import (
-    paired_difference,
-    rate,
-    relative_error,
-    root_mean_square,
-)
+from reconpriv.attacks.statistics import paired_difference, rate, relative_error, root_mean_square
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
@@ -154,8 +149,7 @@ def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> Att
         name="model",
         knew=KNEW,
         success=rate(
-            mine.inside <= epsilon,
-            f"violating groups within ±ε, by the model alone ({own})",
+            mine.inside <= epsilon, f"violating groups within ±ε, by the model alone ({own})"
         ),
         baseline=rate(mine.outside <= epsilon, "the same groups, held out of the table"),
         control=exposed.within(

@@ -148,10 +148,7 @@ def on_releases() -> list[str]:
 
 @checked
 def attack(
-    name: str,
-    table: Table,
-    policy: Policy | str | None = None,
-    effort: Effort | None = None,
+    name: str, table: Table, policy: Policy | str | None = None, effort: Effort | None = None
 ) -> AttackResult:
     """Run an attack against a publisher's own table and measure it against the truth.
 

@@ -62,10 +62,7 @@ class Key:
         if not isinstance(self.secret, bytes) or len(self.secret) != KEY_BYTES:
             raise KeyFileError("A key is exactly 32 bytes (256 bits).", hint=make_key())
         if len(set(self.secret)) < 8:
-            raise KeyFileError(
-                "This key is not random: it repeats a few bytes.",
-                hint=make_key(),
-            )
+            raise KeyFileError("This key is not random: it repeats a few bytes.", hint=make_key())
 
     @classmethod
     def generate(cls, *, ephemeral: bool = False) -> Key:
@@ -90,10 +87,7 @@ class Key:
         except (ValueError, TypeError, AttributeError):
             secret = b""
         if len(secret) != KEY_BYTES:
-            raise KeyFileError(
-                "A key is written as 64 hexadecimal digits.",
-                hint=make_key(),
-            )
+            raise KeyFileError("A key is written as 64 hexadecimal digits.", hint=make_key())
         return cls(secret)
 
     @classmethod

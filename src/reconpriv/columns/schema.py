@@ -191,9 +191,7 @@ def _two_roles(name: str, first: str, second: str) -> InputError:
 
 
 def choose_domain(
-    sensitive: Column,
-    occurring: dict[Value, int],
-    declared: Sequence[Value] | None,
+    sensitive: Column, occurring: dict[Value, int], declared: Sequence[Value] | None
 ) -> tuple[Value, ...]:
     """The domain of the sensitive attribute: declared, or the values that occur."""
     if declared is not None:

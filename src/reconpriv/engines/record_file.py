@@ -48,11 +48,7 @@ class RecordFile:
     """
 
     def __init__(
-        self,
-        path: Path,
-        names: Sequence[str],
-        *,
-        rows_per_file: int = ROWS_PER_FILE,
+        self, path: Path, names: Sequence[str], *, rows_per_file: int = ROWS_PER_FILE
     ) -> None:
         """Nothing is opened until the first row group is full; the ending gives the format."""
         self.path, self._path = path, path

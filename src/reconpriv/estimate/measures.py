@@ -226,10 +226,7 @@ def _numbers(
             what, none, hint = f"{recoding.declared}s", "average or sum", "Ask for the median."
         elif sensitive:
             hint = "Give scores, a number for each value, for example scores={…}."
-        raise InputError(
-            f"Column {column.name!r} holds {what}, so it has no {none}.",
-            hint=hint,
-        )
+        raise InputError(f"Column {column.name!r} holds {what}, so it has no {none}.", hint=hint)
     return [np.array([_number(value) for value in values])], None
 
 

@@ -31,12 +31,7 @@ from reconpriv.estimate.counts import Settings
 from reconpriv.estimate.ladder import Ladder, ladder_of
 from reconpriv.estimate.measures import Measure, refuse_infinite
 from reconpriv.estimate.set_counts import UncutCounts, parts_of
-from reconpriv.estimate.shares import (
-    Labels,
-    by_sensitive_value,
-    check_unbiased,
-    empty_figure,
-)
+from reconpriv.estimate.shares import Labels, by_sensitive_value, check_unbiased, empty_figure
 from reconpriv.estimate.step_counts import RowCounts, RowSteps, Sides
 from reconpriv.estimate.totals import Totals, WeightedTotal, indicator, totals
 from reconpriv.messages import shares

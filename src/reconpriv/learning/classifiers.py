@@ -84,9 +84,7 @@ def learned_shares(
 
     ``features`` has a line per group of the cube. Shares are possible ones: none is negative.
     """
-    from sklearn.utils.validation import (  # type: ignore[import-untyped]
-        has_fit_parameter,
-    )
+    from sklearn.utils.validation import has_fit_parameter  # type: ignore[import-untyped]
 
     model = make_classifier(chosen)
     if has_fit_parameter(model, "sample_weight"):

@@ -12,6 +12,5 @@ def require_scikit_learn() -> None:
     """Say how to install scikit-learn if it is missing."""
     if find_spec("sklearn") is None:
         raise InputError(
-            "The classifier needs the package scikit-learn.",
-            hint=install_hint("learn"),
+            "The classifier needs the package scikit-learn.", hint=install_hint("learn")
         )

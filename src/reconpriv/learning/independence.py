@@ -150,9 +150,7 @@ def independence_of(
     _check_rows(names, table.number, sums.observed)
     design = answerer.design
     rows = PublishedRows(
-        sums.observed,
-        sums.scaled_observed,
-        sums.noise + _rounding(answerer, table, sums),
+        sums.observed, sums.scaled_observed, sums.noise + _rounding(answerer, table, sums)
     )
     remarks = []
     used = margins and answerer.margins

@@ -107,7 +107,7 @@ def target_classes(answerer: Answerer, target: Value) -> Classes:
     if isinstance(target, str) and target in public and target not in schema.domain:
         raise InputError(
             f"The target {target!r} is a public column; a logistic regression explains the"
-            f" sensitive column {name!r} or its values.",
+            f" sensitive column {name!r} or its values."
         )
     target = given_values(target)
     chosen = answerer.select(None, {name: target}).values

@@ -11,13 +11,7 @@ from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
 from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
 from reconpriv.ledger.elsewhere import known_elsewhere, open_marks
-from reconpriv.ledger.entries import (
-    PUBLICATION,
-    UNFINISHED,
-    Entry,
-    lost_series,
-    standing_entries,
-)
+from reconpriv.ledger.entries import PUBLICATION, UNFINISHED, Entry, lost_series, standing_entries
 from reconpriv.ledger.file import Body, Lines, typed
 from reconpriv.ledger.fingerprint import Fingerprint, keyed_marks
 from reconpriv.ledger.ledger import Ledger, now

@@ -16,12 +16,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.messages.arguments import is_list
 from reconpriv.messages.numbers import brief
 from reconpriv.messages.shares import got
-from reconpriv.theory.margins.concentrated import (
-    check_delta,
-    check_rho,
-    epsilon_of,
-    rho_of,
-)
+from reconpriv.theory.margins.concentrated import check_delta, check_rho, epsilon_of, rho_of
 
 DELTA = 1e-9
 # The odds of a guess grow by up to e^ε: 22,000 times at 10. Whoever wants less noise says so by ρ.

@@ -16,12 +16,7 @@ from typing import Any, Self
 
 from reconpriv.columns.declared_bins import Bins, declared_bins
 from reconpriv.columns.declared_groups import EVERYTHING_ELSE, declared_groups
-from reconpriv.columns.recoding import (
-    Recoding,
-    as_number,
-    plain,
-    read_recoding,
-)
+from reconpriv.columns.recoding import Recoding, as_number, plain, read_recoding
 from reconpriv.columns.schema import Column, Kind, Schema, Value, value_text
 from reconpriv.errors import InputError, PolicyError
 
@@ -87,8 +82,7 @@ def as_protection(protect: Protection | Mapping[str, Any] | None) -> Protection 
         return protect
     if not isinstance(protect, Mapping):
         raise PolicyError(
-            f"Protection is a dictionary of column: coarsening; got {protect!r}.",
-            hint=HOW,
+            f"Protection is a dictionary of column: coarsening; got {protect!r}.", hint=HOW
         )
     return Protection.of(protect)
 

@@ -12,12 +12,7 @@ from reconpriv.cells.cell_batch import CellBatch, Encoded, python_values, unify
 from reconpriv.cells.randomness import Key
 from reconpriv.columns.declared_bins import Bins
 from reconpriv.columns.declared_groups import unused_note
-from reconpriv.columns.recoding import (
-    MOST_LABELS,
-    Recoding,
-    bins_between,
-    bins_of_width,
-)
+from reconpriv.columns.recoding import MOST_LABELS, Recoding, bins_between, bins_of_width
 from reconpriv.columns.schema import Column, Kind, Schema, Value, require_columns, value_text
 from reconpriv.errors import InputError
 from reconpriv.policy.protection import (

@@ -121,10 +121,7 @@ def _opened(
     schema, name = stored.manifest.schema, stored.data_files[0].name
     columns = stored.manifest.data_columns
     engine = LocalEngine(
-        stored.data_files,
-        columns=columns,
-        count_column=stored.manifest.cell_count,
-        memory=memory,
+        stored.data_files, columns=columns, count_column=stored.manifest.cell_count, memory=memory
     )
     try:
         if engine.columns() != columns:

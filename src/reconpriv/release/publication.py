@@ -10,11 +10,7 @@ from pathlib import Path
 
 from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import ColumnLabels, Schema
-from reconpriv.engines.base import (
-    FORMATS,
-    Layout,
-    Written,
-)
+from reconpriv.engines.base import FORMATS, Layout, Written
 from reconpriv.engines.grouped import GroupedTable
 from reconpriv.errors import InputError, OutputError, PolicyError, UnattainableError
 from reconpriv.ledger.account import Account

@@ -105,8 +105,7 @@ class _Work:
             return []
         if not overwrite:
             raise OutputError(
-                f"The table {self.shown(next(iter(there)))} exists already.",
-                hint=REPLACE,
+                f"The table {self.shown(next(iter(there)))} exists already.", hint=REPLACE
             )
         texts = self.writer.texts(there["_manifest"]) if "_manifest" in there else []
         ours = _tables_of_manifest(texts)

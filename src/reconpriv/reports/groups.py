@@ -125,9 +125,7 @@ def _largest(found: dict[Value, Ints], how_many: int) -> tuple[Share, ...]:
     return tuple(Share(value, *(int(n) for n in row)) for value, row in order[:how_many])
 
 
-def _thinned(
-    shapes: list[tuple[int, float, int, bool]],
-) -> list[tuple[int, float, int, bool]]:
+def _thinned(shapes: list[tuple[int, float, int, bool]]) -> list[tuple[int, float, int, bool]]:
     """Evenly thinned to what a chart can show, violating ones first."""
     if len(shapes) <= _POINTS:
         return shapes

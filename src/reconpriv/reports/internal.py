@@ -133,14 +133,7 @@ def find(
     """
     policy = table.fitted(policy)
     survey = Survey(table.groups(policy).group_schema, policy, table.margin_plan(policy))
-    audit = table.audit(
-        policy,
-        worst=TAILS,
-        k=k,
-        **accepted,
-        progress=progress,
-        watch=[survey.add],
-    )
+    audit = table.audit(policy, worst=TAILS, k=k, **accepted, progress=progress, watch=[survey.add])
     return survey.findings(audit, release=release, source=source, progress=progress)
 
 

@@ -32,7 +32,7 @@ _EXPLAINED = {
     "micro": "under ε: violating groups whose largest exposed frequency is found within ±ε; exact"
     " tails: the share predicted for it; error 50%: the median relative error; guess right:"
     " violating groups whose most frequent value is guessed; all groups: the same for all groups;"
-    " persons: people whose own value is that guess.",
+    " persons: people whose own value is that guess."
 }
 # Columns of an attack's table that check the attack itself, or would be too many for a page.
 _LEFT_OUT = ("with copies", "z", "error 10%", "error 25%", "error 75%", "error 90%")

@@ -146,9 +146,7 @@ def _price(result: Result) -> Judgement:
             rp / up
             for parameter in SWEEPS
             for rp, up in zip(
-                errors(result, b, parameter, "RP"),
-                errors(result, b, parameter, "UP"),
-                strict=True,
+                errors(result, b, parameter, "RP"), errors(result, b, parameter, "UP"), strict=True
             )
         )
         for b in BASES

@@ -199,10 +199,7 @@ def combined_estimates(plan: QueryPlan, cube: Cube, margins: Measurements) -> Fl
     for subset in plan.subsets if margins.rows else ():
         told = margins.incidence(cube).sums_by(unknown, subset.positions, subset.keys)
         weights = margins.spectrum.weights(
-            told,
-            (holder * margins.shares + anybody)[subset.values],
-            margins.noise(1),
-            subset.rows,
+            told, (holder * margins.shares + anybody)[subset.values], margins.noise(1), subset.rows
         )
         estimates[subset.queries] += np.sum(weights * margins.distance.T[subset.values], axis=1)
     return estimates

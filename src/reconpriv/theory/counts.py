@@ -79,12 +79,7 @@ def epsilon_limit(retention: float, domain_size: int, frequency: float = 1.0) ->
 
 
 def observed_count(
-    trials: ArrayLike,
-    frequency: ArrayLike,
-    *,
-    retention: float,
-    domain_size: int,
-    epsilon: float,
+    trials: ArrayLike, frequency: ArrayLike, *, retention: float, domain_size: int, epsilon: float
 ) -> ObservedCount:
     """Check the ranges of Corollary 2 and describe O*; refuse an ε past θ = 1.
 

@@ -199,11 +199,7 @@ class QueryVariances:
         return tuple(found)
 
     def sums(
-        self,
-        policy: Policy,
-        members: Sequence[ClassMembers],
-        limits: Floats,
-        line: Ints,
+        self, policy: Policy, members: Sequence[ClassMembers], limits: Floats, line: Ints
     ) -> Floats:
         """What sampling adds to A, B and E of every query, given the limit of each line."""
         total = np.zeros((3, self.questions.weight.size))

@@ -13,15 +13,7 @@ from reconpriv.messages.shares import check_relative_error, check_share, got
 from reconpriv.policy.margin_settings import Margins
 from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning import sentences as words
-from reconpriv.tuning.reach import (
-    ROUNDING,
-    Measure,
-    Search,
-    excess,
-    missed,
-    obstacles,
-    within,
-)
+from reconpriv.tuning.reach import ROUNDING, Measure, Search, excess, missed, obstacles, within
 from reconpriv.tuning.report import BlockingGoal, NextStep, Setting, Target, TuneReport
 from reconpriv.tuning.tuner import Tuner
 

@@ -84,11 +84,7 @@ def test_the_command_on_a_cluster_writes_the_same_bytes(
 
 
 def test_neither_a_second_attempt_nor_a_lost_worker_changes_a_byte(
-    cluster: Cluster,
-    file: Path,
-    tmp_path: Path,
-    key: rp.Key,
-    monkeypatch: pytest.MonkeyPatch,
+    cluster: Cluster, file: Path, tmp_path: Path, key: rp.Key, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("events", "stragglers", "gate"):
         (tmp_path / name).mkdir()

@@ -96,12 +96,7 @@ def test_protection_groups_of_every_type_give_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    ("sample_size", "file_format"),
-    [
-        ("none", "csv"),
-        ("paper", "parquet"),
-        ("public", "cells"),
-    ],
+    ("sample_size", "file_format"), [("none", "csv"), ("paper", "parquet"), ("public", "cells")]
 )
 def test_a_part_of_the_census_gives_the_same_bytes(
     spark: Any, small: pa.Table, tmp_path: Path, key: rp.Key, sample_size: str, file_format: str

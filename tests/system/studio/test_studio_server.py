@@ -271,8 +271,7 @@ runpy.run_module("reconpriv", run_name="__main__")
 
 
 @pytest.mark.parametrize(
-    ("where", "number"),
-    [("look", signal.SIGINT), ("app", signal.SIGTERM), ("app", signal.SIGHUP)],
+    ("where", "number"), [("look", signal.SIGINT), ("app", signal.SIGTERM), ("app", signal.SIGHUP)]
 )
 def test_a_signal_during_the_start_ends_it(scratch, where, number):
     done = subprocess.run(

@@ -180,8 +180,7 @@ def test_a_cross_table_may_hold_the_sensitive_attribute_anywhere(sample_size):
     assert len(table) == len(turned) == 10
     for labels, estimate in table:
         slow = slow_people(sample_size).count(
-            lambda age, Sex, region, want=labels["Sex"]: age == 20 and Sex == want,
-            (labels["job"],),
+            lambda age, Sex, region, want=labels["Sex"]: age == 20 and Sex == want, (labels["job"],)
         )
         assert_same(estimate, slow)
         assert turned[labels["job"], labels["Sex"]] == estimate

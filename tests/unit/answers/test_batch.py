@@ -414,10 +414,7 @@ def test_simultaneous_is_refused_for_a_single_count(cli):
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["--batch", "q.csv", "--simultaneous"],
-        ["SELECT count(*) FROM release", "--overwrite"],
-    ],
+    [["--batch", "q.csv", "--simultaneous"], ["SELECT count(*) FROM release", "--overwrite"]],
 )
 def test_an_option_that_would_be_ignored_is_refused(cli, tmp_path, arguments):
     done = cli("query", tmp_path, *arguments)

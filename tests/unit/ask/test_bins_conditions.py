@@ -10,12 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconpriv.ask.bins import (
-    Covered,
-    NumberRange,
-    answer_test,
-    in_interval,
-)
+from reconpriv.ask.bins import Covered, NumberRange, answer_test, in_interval
 from reconpriv.columns.declared_groups import declared_groups
 from reconpriv.columns.recoding import bins_between, bins_of_width
 from reconpriv.errors import InputError

@@ -32,10 +32,7 @@ def pairs():
     rng = np.random.default_rng(8)
     counts = np.stack([rng.integers(0, 3, 6_000)] * 2, axis=1)
     counts[:, 1] = 2 - counts[:, 0]
-    public = {
-        "place": pa.array(np.arange(6_000) // 40),
-        "number": pa.array(np.arange(6_000) % 40),
-    }
+    public = {"place": pa.array(np.arange(6_000) // 40), "number": pa.array(np.arange(6_000) % 40)}
     return counts, public
 
 

@@ -7,12 +7,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
-from reconpriv.attacks.attacked_table import (
-    AttackedTable,
-    count_of,
-    frequency_in,
-    largest_values,
-)
+from reconpriv.attacks.attacked_table import AttackedTable, count_of, frequency_in, largest_values
 from reconpriv.attacks.best_estimate import combined_share
 from reconpriv.attacks.micro import attack_micro, measure, predicted_share
 from reconpriv.attacks.statistics import relative_error, score

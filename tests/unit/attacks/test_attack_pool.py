@@ -20,13 +20,7 @@ from reconpriv.attacks.neighbourhoods import (
     pairs_of,
     single_kinds,
 )
-from reconpriv.attacks.pool import (
-    MARGINS,
-    attack_pool,
-    guess,
-    measure,
-    pooled_errors,
-)
+from reconpriv.attacks.pool import MARGINS, attack_pool, guess, measure, pooled_errors
 from reconpriv.attacks.pooling import MODEL, pool
 from reconpriv.attacks.statistics import root_mean_square
 from reconpriv.cells.cube import collect

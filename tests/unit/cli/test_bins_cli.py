@@ -104,10 +104,7 @@ def test_quantiles_warn_of_what_they_tell(cli, tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (
-            ("--bin", "age"),
-            "--bin takes COLUMN=…; got only the column 'age'. Write a width",
-        ),
+        (("--bin", "age"), "--bin takes COLUMN=…; got only the column 'age'. Write a width"),
         (("--bin", "=10"), "--bin takes COLUMN=…"),
         (("--bin", "age=10", "--bin", "age=5"), "given twice for column 'age'"),
         (("--bin", "age=18,65"), "below its first border, 18. Add a lower border"),

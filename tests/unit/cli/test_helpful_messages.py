@@ -192,11 +192,7 @@ def test_an_option_without_its_value_says_what_it_takes(desk, option, forms, tex
     assert f"{option} takes COLUMN=…; got only the column 'city'. {forms}" in message
 
 
-SIDE_FILES = {
-    "--domain": "domain file",
-    "--group": "file of groups",
-    "--protect": "file of groups",
-}
+SIDE_FILES = {"--domain": "domain file", "--group": "file of groups", "--protect": "file of groups"}
 
 
 @pytest.mark.parametrize("option", SIDE_FILES)

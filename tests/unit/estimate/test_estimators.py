@@ -294,11 +294,7 @@ def test_the_variance_of_a_set_is_that_of_all_outcomes(p, held, chosen, m):
 
 
 @FIXED
-@given(
-    RETENTION,
-    st.lists(st.integers(0, 30), min_size=2, max_size=7).filter(any),
-    st.data(),
-)
+@given(RETENTION, st.lists(st.integers(0, 30), min_size=2, max_size=7).filter(any), st.data())
 def test_the_variance_of_a_set_carries_the_covariance_of_its_values(p, held, data):
     m = len(held)
     chosen = data.draw(st.sets(st.integers(0, m - 1), min_size=1))

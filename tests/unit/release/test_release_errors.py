@@ -57,8 +57,7 @@ def test_a_file_is_no_release(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "null", "{}", '{"resources": []}', b"\xff\xfe\x00", '"reconpriv"', "3"],
+    "text", ["", "{", "[]", "null", "{}", '{"resources": []}', b"\xff\xfe\x00", '"reconpriv"', "3"]
 )
 def test_a_manifest_without_our_block_makes_no_release(octave, text):
     content = text if isinstance(text, bytes) else text.encode()

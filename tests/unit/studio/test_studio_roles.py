@@ -106,10 +106,7 @@ def test_dates_have_a_box_and_its_text_makes_their_bins(workspace, tmp_path):
     )  # fmt: skip
     with read_table(opened.source, chosen_roles(said)) as table:
         labels = {one.column: one.labels for one in table.schema.recodings}
-    assert labels == {
-        "visit": ("2020-Q1", "2020-Q2"),
-        "income": ("0 to 9", "10 to 19", "20 to 60"),
-    }
+    assert labels == {"visit": ("2020-Q1", "2020-Q2"), "income": ("0 to 9", "10 to 19", "20 to 60")}
 
 
 def test_bins_and_groups_of_columns_that_are_left_out_do_not_count():

@@ -8,11 +8,7 @@ from typing import Any
 
 from reconpriv.ask.bins import misused
 from reconpriv.ask.comparisons import check_distinct
-from reconpriv.ask.sql.trees import (
-    exp,
-    refused,
-    sql_of,
-)
+from reconpriv.ask.sql.trees import exp, refused, sql_of
 from reconpriv.columns.schema import Schema
 
 _DIGITS = 18

@@ -6,23 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconpriv.ask.bins import LabelTest, answer_test, mirrored, misused, opposite
-from reconpriv.ask.sql.trees import (
-    NO_LITERAL,
-    OPERATORS,
-    exp,
-    literal,
-    shown_condition,
-)
+from reconpriv.ask.sql.trees import NO_LITERAL, OPERATORS, exp, literal, shown_condition
 from reconpriv.columns.recoding import Recoding
 from reconpriv.columns.schema import Schema, Value
 
 
 def rewrite_recoded(
-    condition: Any,
-    schema: Schema,
-    known: Mapping[str, Sequence[Value]],
-    *,
-    whole_bins: bool,
+    condition: Any, schema: Schema, known: Mapping[str, Sequence[Value]], *, whole_bins: bool
 ) -> tuple[Any, tuple[str, ...]]:
     """The condition in terms of labels, and the remarks for the answer.
 

@@ -38,9 +38,7 @@ def query(
     estimator: str = opt.ESTIMATOR,
     confidence: float = opt.CONFIDENCE,
     simultaneous: bool = option(
-        "--simultaneous",
-        "With GROUP BY: make all intervals hold at once, at that level.",
-        False,
+        "--simultaneous", "With GROUP BY: make all intervals hold at once, at that level.", False
     ),
     whole_bins: bool = opt.WHOLE_BINS,
     score: opt.Texts = option(

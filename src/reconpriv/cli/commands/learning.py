@@ -31,9 +31,7 @@ def learn(
         "--target COLUMN", "The column to predict; by default the sensitive one."
     ),
     features: opt.Texts = option(
-        "--features A,B,…",
-        "The columns to predict from; by default all others.",
-        repeatable=True,
+        "--features A,B,…", "The columns to predict from; by default all others.", repeatable=True
     ),
     test: str | None = option(
         "--test TABLE", "A file of records to predict, with their true values."

@@ -65,8 +65,7 @@ def _check(action: str, key: Path, line: int | None, why: str | None) -> None:
     """Refuse an action that there is not, and what does not go with it."""
     if action not in ACTIONS:
         raise PolicyError(
-            f"A ledger cannot be asked to {action!r}.",
-            hint=f"Choose one of: {', '.join(ACTIONS)}.",
+            f"A ledger cannot be asked to {action!r}.", hint=f"Choose one of: {', '.join(ACTIONS)}."
         )
     if action != "withdraw" and (line is not None or why is not None):
         raise PolicyError(f"Only withdraw takes a line and a reason, not {action}.")

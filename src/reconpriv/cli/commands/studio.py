@@ -34,8 +34,7 @@ def studio(
         from reconpriv.extras import install_hint
 
         raise PolicyError(
-            "The studio needs Shiny, which is not installed.",
-            hint=install_hint("studio"),
+            "The studio needs Shiny, which is not installed.", hint=install_hint("studio")
         )
     if table == "-":
         raise InputError("The studio does not read standard input; give it a file.")
@@ -43,12 +42,7 @@ def studio(
         from reconpriv.studio.server.serve import run_studio
 
     run_studio(
-        table,
-        sensitive=sensitive,
-        port=port,
-        listen=listen,
-        browser=not no_browser,
-        say=_say,
+        table, sensitive=sensitive, port=port, listen=listen, browser=not no_browser, say=_say
     )
 
 

@@ -98,8 +98,7 @@ def tune(
         " from the group's own records.",
     ),
     max_pooled: float | None = _target(
-        "--max-pooled SHARE",
-        "The same for an adversary who also uses neighbouring groups; slower.",
+        "--max-pooled SHARE", "The same for an adversary who also uses neighbouring groups; slower."
     ),
     preset: str | None = _target(
         "--preset NAME",

@@ -108,8 +108,7 @@ class TableOptions:
         "--engine {engines|}", "The engine that counts and writes: {explained engines}."
     )
     master: str | None = _option(
-        "--master URL",
-        "The Spark master: local[4], spark://host:7077, yarn, sc://host (Connect).",
+        "--master URL", "The Spark master: local[4], spark://host:7077, yarn, sc://host (Connect)."
     )
 
     @property

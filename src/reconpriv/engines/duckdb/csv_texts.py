@@ -96,10 +96,7 @@ class CsvTexts:
 
 
 def _typed(
-    connection: duckdb.DuckDBPyConnection,
-    kept: str,
-    names: Sequence[str],
-    count: str | None = None,
+    connection: duckdb.DuckDBPyConnection, kept: str, names: Sequence[str], count: str | None = None
 ) -> str:
     kinds = kinds_of(connection, kept, names)
     columns = [

@@ -17,10 +17,7 @@ import pyarrow as pa
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import Column, ColumnLabels, Kind, Schema
 from reconpriv.columns.schema import quote_identifier as quote
-from reconpriv.engines.base import (
-    Written,
-    check_threads,
-)
+from reconpriv.engines.base import Written, check_threads
 from reconpriv.engines.duckdb.columns import TABLE
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.errors import QUERY, RESULT, Typed, clear_errors

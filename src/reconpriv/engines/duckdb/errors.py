@@ -36,11 +36,7 @@ _MEANINGS = (
         "The CSV has a quoted field that is never closed.",
         "Look for a stray double quote.",
     ),
-    (
-        ("not utf-8 encoded", "Invalid unicode"),
-        "The file is not UTF-8 text.",
-        "Save it as UTF-8.",
-    ),
+    (("not utf-8 encoded", "Invalid unicode"), "The file is not UTF-8 text.", "Save it as UTF-8."),
     (
         ("No space left", "max_temp_directory_size"),
         "There is no space left on the disk for temporary files.",
@@ -95,8 +91,7 @@ def clear_errors(what: str, typed: Typed | None = None) -> Iterator[None]:
         raise
     except OverflowError:
         raise InputError(
-            "The table holds a date outside the years 1 to 9999.",
-            hint=AS_TEXT,
+            "The table holds a date outside the years 1 to 9999.", hint=AS_TEXT
         ) from None
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise InputError(

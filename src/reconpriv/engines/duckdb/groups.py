@@ -14,14 +14,7 @@ import pyarrow as pa
 from reconpriv.cells.cell_batch import CellBatch, whole_groups
 from reconpriv.columns.schema import Schema
 from reconpriv.columns.schema import quote_identifier as quote
-from reconpriv.engines.base import (
-    Layout,
-    Progress,
-    T,
-    Written,
-    memory_bytes,
-    no_progress,
-)
+from reconpriv.engines.base import Layout, Progress, T, Written, memory_bytes, no_progress
 from reconpriv.engines.duckdb.coded_cells import CodedCells, code_cells, register_codes
 from reconpriv.engines.duckdb.columns import TABLE, TableColumns
 from reconpriv.engines.duckdb.errors import clear_errors

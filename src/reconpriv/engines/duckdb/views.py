@@ -30,13 +30,7 @@ from reconpriv.messages.text_files import STANDARD_INPUT
 from reconpriv.sources.arrow_files import open_arrow
 from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.tables import open_database
-from reconpriv.sources.formats import (
-    Opening,
-    ending_of,
-    format_of,
-    local_formats,
-    with_endings,
-)
+from reconpriv.sources.formats import Opening, ending_of, format_of, local_formats, with_endings
 from reconpriv.sources.frames import is_dataset, open_frame
 from reconpriv.sources.lazy import LazyTable
 from reconpriv.writing.marker import is_release

@@ -380,12 +380,7 @@ _PIECE = 1 << 24
 
 
 def _description(number: int, written: WrittenFile) -> dict[str, Any]:
-    return {
-        "file": number,
-        "rows": written.rows,
-        "bytes": written.bytes,
-        "sha256": written.sha256,
-    }
+    return {"file": number, "rows": written.rows, "bytes": written.bytes, "sha256": written.sha256}
 
 
 @dataclass(frozen=True)

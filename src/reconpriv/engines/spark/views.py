@@ -18,12 +18,7 @@ from reconpriv.messages.phrases import listed
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.text_files import not_utf8
 from reconpriv.sources.csv_header import SAMPLE, parse_header
-from reconpriv.sources.formats import (
-    distributed_formats,
-    ending_of,
-    format_of,
-    with_endings,
-)
+from reconpriv.sources.formats import distributed_formats, ending_of, format_of, with_endings
 
 _EXAMPLE = "example:"
 _LOSSLESS = ("BIGINT", "BOOLEAN", "DATE", "TIMESTAMP_NTZ")

@@ -360,10 +360,7 @@ def join_margins(
         )
         candidates.append(replace(one, rows=rows))
     return MarginTotals(
-        tuple(table for table, _ in found),
-        products,
-        Candidates.joined(candidates),
-        tuple(left_out),
+        tuple(table for table, _ in found), products, Candidates.joined(candidates), tuple(left_out)
     )
 
 

@@ -15,14 +15,7 @@ from reconpriv.errors import InputError
 from reconpriv.messages.numbers import PERCENT, TICK
 from reconpriv.show.charts import drawing as charts
 from reconpriv.show.charts import palette
-from reconpriv.show.charts.answer_marks import (
-    Drawing,
-    Mark,
-    Scale,
-    drawing_of,
-    in_rows,
-    row_order,
-)
+from reconpriv.show.charts.answer_marks import Drawing, Mark, Scale, drawing_of, in_rows, row_order
 from reconpriv.show.charts.drawing import Spec
 from reconpriv.show.charts.palette import Look
 

@@ -145,8 +145,7 @@ def points(base: Any, looks: Mapping[str, Look], size: int = 40, opacity: float 
     """The marks of all series of a chart that already has its x and y."""
     alt = altair()
     return base.mark_point(filled=True, size=size, opacity=opacity).encode(
-        color=colour(looks),
-        shape=alt.Shape("series:N", scale=scale(looks, "shape"), legend=None),
+        color=colour(looks), shape=alt.Shape("series:N", scale=scale(looks, "shape"), legend=None)
     )
 
 

@@ -36,11 +36,7 @@ _HAS = (
 )
 _TROUBLES = (
     (("locked", "busy"), "is locked by another program", "Try again when it is done."),
-    (
-        ("decode",),
-        "holds text that is not UTF-8",
-        "Correct it, or leave the column out.",
-    ),
+    (("decode",), "holds text that is not UTF-8", "Correct it, or leave the column out."),
     (
         ("malformed", "not a database", "disk I/O", "corrupt"),
         "is damaged or is not a SQLite file",

@@ -49,11 +49,7 @@ def run_studio(
 
     Wherever it listens, only a browser that calls it 127.0.0.1 or localhost is let in, once.
     """
-    with (
-        stopping() as stop,
-        _listening(port, _ipv4(listen)) as listener,
-        own_folder() as home,
-    ):
+    with stopping() as stop, _listening(port, _ipv4(listen)) as listener, own_folder() as home:
         workspace = Workspace(home)
         try:
             if table is not None:

@@ -29,14 +29,7 @@ from reconpriv.studio.pieces.key_choice import (
     key_radios,
     unused_key_box,
 )
-from reconpriv.studio.pieces.parts import (
-    alert_place,
-    button,
-    card,
-    facts,
-    footer,
-    notice,
-)
+from reconpriv.studio.pieces.parts import alert_place, button, card, facts, footer, notice
 from reconpriv.studio.pieces.remedy_words import ROWS_PER_PERSON, page_words
 from reconpriv.studio.pieces.verdict import promise_rows
 from reconpriv.studio.work.background import Job

@@ -199,10 +199,7 @@ def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Pro
         grid(head, rows, label="DeclaredRoles of the columns"),
         tags.p(*_HELP, class_="help"),
         choice(
-            "missing",
-            "Records without a sensitive value",
-            MISSING,
-            draft.get("missing", "refuse"),
+            "missing", "Records without a sensitive value", MISSING, draft.get("missing", "refuse")
         ),
         choice(
             "rows_per_person",

@@ -23,10 +23,7 @@ class Job(Generic[T]):
     """
 
     def __init__(
-        self,
-        pool: Executor,
-        done: Callable[[T], object],
-        failed: Callable[[BaseException], object],
+        self, pool: Executor, done: Callable[[T], object], failed: Callable[[BaseException], object]
     ) -> None:
         """``done`` and ``failed`` set reactive values; they run on the event loop."""
         self._pool, self._done, self._failed = pool, done, failed

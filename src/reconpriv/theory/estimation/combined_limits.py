@@ -184,7 +184,4 @@ def fieller_limits(
     safe = np.where(sure, square, 1.0)
     low, high = (np.where(sure, middle + (half + sign * root) / safe, end)
                  for sign, end in ((-1.0, possible.low), (1.0, possible.high)))  # fmt: skip
-    return (
-        np.clip(low, possible.low, possible.high),
-        np.clip(high, possible.low, possible.high),
-    )
+    return (np.clip(low, possible.low, possible.high), np.clip(high, possible.low, possible.high))

@@ -103,11 +103,7 @@ def level_counts(x: Floats, records: Floats, wanted: Floats, levels: Floats) -> 
 
 
 def _solve(
-    x: Floats,
-    records: Floats,
-    wanted: Floats,
-    start: Floats,
-    known: Floats | None = None,
+    x: Floats, records: Floats, wanted: Floats, start: Floats, known: Floats | None = None
 ) -> tuple[Floats, Floats, bool]:
     """Newton's method for Σ xμ = wanted: coefficients, Hessian, and whether there is a solution.
 
