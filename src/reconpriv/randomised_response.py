@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from reconpriv.answers.impossible import impossible
+from reconpriv.answers.figure import impossible
 from reconpriv.cells.randomness import (
     Key,
     Randomness,

@@ -23,8 +23,7 @@ import reconpriv as rp
 from margin_fixtures import publish_in_memory
 from query_fixtures import numbered_key
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.figure import Figure
-from reconpriv.answers.impossible import IMPOSSIBLE
+from reconpriv.answers.figure import IMPOSSIBLE, Figure
 from reconpriv.ask.selections import Asked, both, public_part
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.estimate.compare import Comparison, compare_sides, side_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.ask import answer_rows
 from reconpriv.answers.figure import COUNT, QUANTILE, SHARE, Answer, answered
-from reconpriv.answers.figure_table import FigureTable, table_of
+from reconpriv.answers.tables import FigureTable, table_of
 from reconpriv.ask.form import ANY, COMPARE, MEDIAN, QUESTION_KINDS, FormQuestion
 from reconpriv.ask.question import ComparisonQuestion, Question, question_of_measure
 from reconpriv.ask.selections import Selected, describe

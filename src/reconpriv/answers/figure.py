@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reconpriv.columns.schema import Value, json_value
 from reconpriv.errors import InputError
@@ -20,6 +20,22 @@ _WRITTEN = {
 }  # fmt: skip
 _WHOLE = {"records": "{:z,.0f}", DIFFERENCE: "{:+z,.0f}"}  # of exact answers
 _PERCENT = (SHARE, POINTS)
+# What every answer says in JSON of its interval and of what it rests on.
+MEASURED = (
+    "low", "high", "confidence", "standard_error", "exact", "estimator", "records", "groups",
+    "trials", "from_margins",
+)  # fmt: skip
+
+# An unbiased estimate may be impossible, or lie outside its interval.
+_ONLY = "by chance, as an unbiased one may be: read it as close to {}; the interval holds only what"
+BELOW_ZERO = f"the estimate is below 0 {_ONLY.format(0)} is possible"
+BELOW = f"the estimate is lower than possible {_ONLY.format('the lower limit')} is possible"
+ABOVE = f"the estimate is higher than possible {_ONLY.format('the upper limit')} is possible"
+OUTSIDE = (
+    "the estimate lies outside its interval by chance, as an unbiased one may: trust the interval"
+)
+IMPOSSIBLE = (BELOW_ZERO, BELOW, ABOVE, OUTSIDE)
+_ROUNDING = 1e-9
 
 
 class Answer(Plottable):
@@ -40,14 +56,19 @@ class Answer(Plottable):
     remarks: tuple[str, ...]
     from_margins: float
 
+    _IN_JSON: ClassVar[tuple[str, ...]]  # its fields in their order; remarks come last
+
     if TYPE_CHECKING:
 
         @property
         def value(self) -> Value:
             """The estimate: a number, a class, or None if there is nothing to describe."""
 
-        def as_dict(self) -> dict[str, Any]:
-            """The answer for JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """The answer for JSON; one that leans on a model has no limits there."""
+        limits = {"low": None, "high": None} if self.leans else {}
+        found = {name: json_value(getattr(self, name)) for name in self._IN_JSON}
+        return found | limits | {"remarks": list(self.remarks)}
 
     @property
     def number(self) -> float | None:
@@ -96,9 +117,25 @@ class Answer(Plottable):
         return f"{margins_words(self.from_margins)} from margins" if self.from_margins > 0 else ""
 
     @property
-    def _basis(self) -> str:
+    def _spread(self) -> str:
+        """The interval, with what it is for."""
+        return (
+            f"{100 * self.confidence:g} % interval for the {self.kind} in the original table:"
+            f" {self.interval}"
+        )
+
+    @property
+    def _accuracy(self) -> str:
+        """How sure the estimate is, and what it rests on."""
+        if self.exact:
+            return "exact"
         margins = f"; {self.margins_words}" if self.margins_words else ""
-        return f"{self.groups:,} groups, {self.trials:,.0f} trials{margins}"
+        return f"{self._spread}; {self.groups:,} groups, {self.trials:,.0f} trials{margins}"
+
+    def __str__(self) -> str:
+        """The value, its interval and what to know about it."""
+        notes = (f"\n  note: {remark}" for remark in self.remarks)
+        return "".join([f"{self.value_words} ({self._accuracy})", *notes])
 
 
 def margins_words(share: float) -> str:
@@ -136,41 +173,16 @@ class Figure(Answer):
     from_margins: float = 0.0
     margins: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "query": self.query,
-            "kind": self.kind,
-            "name": self.name,
-            "value": json_value(self.value),
-            "low": json_value(self.low),
-            "high": json_value(self.high),
-            "confidence": self.confidence,
-            "standard_error": self.standard_error,
-            "exact": self.exact,
-            "estimator": self.estimator,
-            "records": self.records,
-            "groups": self.groups,
-            "trials": self.trials,
-            "from_margins": self.from_margins,
-            "margins": self.margins or self.from_margins > 0,
-            "remarks": list(self.remarks),
-        }
+    def __post_init__(self) -> None:
+        """What comes from margins has used them."""
+        object.__setattr__(self, "margins", self.margins or self.from_margins > 0)
+
+    _IN_JSON = ("query", "kind", "name", "value", *MEASURED, "margins")
 
     @property
     def margins_words(self) -> str:
         """What it owes to margins; empty if that is nothing."""
         return super().margins_words or ("with margins" if self.margins else "")
-
-    def __str__(self) -> str:
-        """The value, its interval and what to know about it."""
-        text = f"{self.value_words} (exact)"
-        if not self.exact:
-            text = (
-                f"{self.value_words} ({100 * self.confidence:g} % interval for the"
-                f" {self.kind} in the original table: {self.interval}; {self._basis})"
-            )
-        return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
 
 
 def shown_number(value: float) -> str:
@@ -189,3 +201,19 @@ def answered(answer: Answer) -> Answer:
             hint="Look at the condition.",
         )
     return answer
+
+
+def impossible(value: float | None, low: float | None, high: float | None) -> tuple[str, ...]:
+    """The remark if a value is not between the lowest and the highest that is possible."""
+    if value is None or low is None or high is None:
+        return ()
+    slack = _ROUNDING * max(abs(low), abs(high), 1.0)
+    if value < low - slack:
+        return (BELOW if low else BELOW_ZERO,)
+    return (ABOVE,) if value > high + slack else ()
+
+
+def misfit(value: float, low: float, high: float, possible: tuple[float, float]) -> tuple[str, ...]:
+    """The remark on a value that is impossible, or else outside its interval."""
+    found = impossible(value, *possible)
+    return found or ((OUTSIDE,) if impossible(value, low, high) else ())

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.ask import answer_rows, no_answer
-from reconpriv.answers.count_table import EstimateTable
 from reconpriv.answers.figure import COUNT, Answer, Figure, answered
-from reconpriv.answers.figure_table import FigureTable
+from reconpriv.answers.tables import EstimateTable, FigureTable
 from reconpriv.ask.ordering import sorted_for_display
 from reconpriv.ask.sql.computed import with_groupings
 from reconpriv.columns.recoding import Recoding

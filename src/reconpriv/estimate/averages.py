@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.figure import AVERAGE, SUM, Figure
-from reconpriv.answers.impossible import impossible
+from reconpriv.answers.figure import AVERAGE, SUM, Figure, impossible
 from reconpriv.ask.selections import Selected
 from reconpriv.errors import InputError
 from reconpriv.estimate.arrangements import Arranged, arranged

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.figure import DIFFERENCE, POINTS, RATIO, Answer, Figure
-from reconpriv.answers.impossible import impossible
+from reconpriv.answers.figure import DIFFERENCE, POINTS, RATIO, Answer, Figure, impossible
 from reconpriv.ask.selections import Selected, public_part
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from reconpriv.answers.figure import COUNT, Answer
-from reconpriv.answers.impossible import misfit
+from reconpriv.answers.figure import COUNT, MEASURED, Answer, misfit
 from reconpriv.cells.sums import Sums
 from reconpriv.columns.schema import Schema, Value
 from reconpriv.messages.shares import check_share
@@ -82,28 +81,9 @@ class Estimate(Answer):
     name: str = COUNT
     cut_groups: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Its fields as JSON has them."""
-        return {
-            "query": self.query,
-            "name": self.name,
-            "count": self.count,
-            "low": None if self.leans else self.low,
-            "high": None if self.leans else self.high,
-            "confidence": self.confidence,
-            "standard_error": self.standard_error,
-            "exact": self.exact,
-            "estimator": self.estimator,
-            "records": self.records,
-            "groups": self.groups,
-            "trials": self.trials,
-            "from_margins": self.from_margins,
-            "mean_squared_error": self.mean_squared_error,
-            "from_model": self.from_model,
-            "cut_groups": self.cut_groups,
-            "remarks": list(self.remarks),
-        }
-
+    _IN_JSON = (
+        "query", "name", "count", *MEASURED, "mean_squared_error", "from_model", "cut_groups"
+    )  # fmt: skip
     kind = COUNT
 
     @property
@@ -126,20 +106,15 @@ class Estimate(Answer):
         """The interval in words."""
         return WHOLE_BINS if self.estimator == WHOLE_BINS else super().interval
 
-    def __str__(self) -> str:
-        """The number, its interval and what to know about it."""
-        if self.exact:
-            return f"{self.value_words} (exact)"
-        spread = f"root mean squared error {self.standard_error:,.1f}"
-        if not self.leans:
-            spread = (
-                f"{100 * self.confidence:g} % interval for the count in the original table:"
-                f" {self.interval}"
-            )
-        text = f"{self.value_words} ({spread}; {self._basis})"
-        if self.estimator == WHOLE_BINS:
-            text = f"{self.value_words} ({WHOLE_BINS})"
-        return "".join([text, *(f"\n  note: {remark}" for remark in self.remarks)])
+    @property
+    def _spread(self) -> str:
+        if self.leans:
+            return f"root mean squared error {self.standard_error:,.1f}"
+        return super()._spread
+
+    @property
+    def _accuracy(self) -> str:
+        return WHOLE_BINS if self.estimator == WHOLE_BINS else super()._accuracy
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reconpriv.answers.impossible import IMPOSSIBLE
+from reconpriv.answers.figure import IMPOSSIBLE
 from reconpriv.ask.sql.text import quoted_names
 from reconpriv.cells.cube import Cube, combinations
 from reconpriv.errors import InputError

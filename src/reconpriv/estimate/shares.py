@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.figure import SHARE, Figure
-from reconpriv.answers.impossible import IMPOSSIBLE, impossible
+from reconpriv.answers.figure import IMPOSSIBLE, SHARE, Figure, impossible
 from reconpriv.ask.selections import Selected, both, public_part
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError

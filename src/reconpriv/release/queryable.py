@@ -9,11 +9,10 @@ import numpy as np
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.ask import answer_many, answer_one
-from reconpriv.answers.count_table import EstimateTable
 from reconpriv.answers.crosstab import Crosstab, cross_tabulate
 from reconpriv.answers.figure import AVERAGE, COUNT, QUANTILE, SHARE, SUM, Answer, Figure
-from reconpriv.answers.figure_table import FigureTable
 from reconpriv.answers.select_rows import answer_select
+from reconpriv.answers.tables import EstimateTable, FigureTable
 from reconpriv.ask.comparisons import check_distinct, unknown_column
 from reconpriv.ask.question import ComparisonQuestion, Question, question_of_measure
 from reconpriv.ask.selections import Asked, check_equalities

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.count_table import Tabular
+from reconpriv.answers.tables import Tabular
 from reconpriv.ask.ordering import by_number
 from reconpriv.columns.schema import Value, json_value
 from reconpriv.engines.base import Written

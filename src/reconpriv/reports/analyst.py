@@ -12,9 +12,8 @@ import numpy as np
 
 from reconpriv._version import __version__
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.count_table import EstimateTable
-from reconpriv.answers.figure_table import distinct_remarks
-from reconpriv.answers.impossible import IMPOSSIBLE
+from reconpriv.answers.figure import IMPOSSIBLE
+from reconpriv.answers.tables import EstimateTable, distinct_remarks
 from reconpriv.ask.ordering import first_for_display
 from reconpriv.ask.sql.text import written_name
 from reconpriv.auditing.single_records import K

@@ -7,7 +7,7 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import people_release
-from reconpriv.answers.count_table import EstimateTable
+from reconpriv.answers.tables import EstimateTable
 
 FIGURES = [
     "count", "low", "high", "confidence", "standard_error", "exact", "records", "groups", "trials",

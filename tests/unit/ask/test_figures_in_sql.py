@@ -7,8 +7,7 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import SAMPLE_SIZES, people, people_release
-from reconpriv.answers.count_table import EstimateTable
-from reconpriv.answers.figure_table import FigureTable
+from reconpriv.answers.tables import EstimateTable, FigureTable
 
 FRAME = people().to_pandas()
 SCORES = {"baker": 1, "clerk": 2, "nurse": 3, "pilot": 4}

@@ -16,9 +16,8 @@ import pytest
 import reconpriv as rp
 from query_fixtures import numbered_key
 from reconpriv.answers.beside_truth import ask as ask_both
-from reconpriv.answers.count_table import EstimateTable
 from reconpriv.answers.figure import Figure
-from reconpriv.answers.figure_table import FigureTable
+from reconpriv.answers.tables import EstimateTable, FigureTable
 from reconpriv.ask.form import FormQuestion
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Estimate

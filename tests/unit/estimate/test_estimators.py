@@ -12,7 +12,7 @@ from scipy import stats
 
 import reconpriv as rp
 from query_fixtures import JOBS, numbered_key, people_release, publish_quietly
-from reconpriv.answers.impossible import ABOVE, BELOW_ZERO
+from reconpriv.answers.figure import ABOVE, BELOW_ZERO
 from reconpriv.cells.cube import Cube
 from reconpriv.columns.schema import Column, Kind, Schema
 from reconpriv.errors import PolicyError

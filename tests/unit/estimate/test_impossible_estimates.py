@@ -12,7 +12,7 @@ import pytest
 import reconpriv as rp
 from query_fixtures import numbered_key
 from reconpriv.answers.beside_truth import ask
-from reconpriv.answers.impossible import ABOVE, BELOW, BELOW_ZERO, impossible
+from reconpriv.answers.figure import ABOVE, BELOW, BELOW_ZERO, impossible
 from reconpriv.ask.form import FormQuestion
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)

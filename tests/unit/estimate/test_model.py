@@ -282,7 +282,7 @@ def test_a_limit_on_intervals_is_refused(release):
 
 def test_the_studio_shows_the_error():
     from reconpriv.answers.beside_truth import BesideTruth
-    from reconpriv.answers.figure_table import FigureTable
+    from reconpriv.answers.tables import FigureTable
     from reconpriv.estimate.counts import Estimate
     from reconpriv.studio.pieces.answers import answer_card
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from query_fixtures import people_release
-from reconpriv.answers.count_table import EstimateTable
+from reconpriv.answers.tables import EstimateTable
 from reconpriv.errors import InputError, OutputError
 from reconpriv.show.charts import drawing as charts
 from reconpriv.show.charts import palette

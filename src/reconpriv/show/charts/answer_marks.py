@@ -15,7 +15,7 @@ from reconpriv.messages.phrases import listed
 if TYPE_CHECKING:
     from reconpriv.answers.crosstab import Crosstab
     from reconpriv.answers.figure import Answer
-    from reconpriv.answers.figure_table import FigureTable
+    from reconpriv.answers.tables import FigureTable
     from reconpriv.columns.schema import Value
     from reconpriv.learning.regression import Regression
 
@@ -83,7 +83,7 @@ class Drawing:
 def drawing_of(answer: Any, truths: Sequence[Value] = ()) -> Drawing:
     """What is drawn of an answer, perhaps beside the true values of its rows."""
     from reconpriv.answers.figure import Answer  # noqa: PLC0415 - loaded by now
-    from reconpriv.answers.figure_table import FigureTable, table_of  # noqa: PLC0415
+    from reconpriv.answers.tables import FigureTable, table_of  # noqa: PLC0415
 
     kind = type(answer).__name__
     if kind == "Regression":
@@ -172,7 +172,7 @@ def _about(question: str) -> str:
 
 def _crosstab(table: Crosstab) -> Drawing:
     """The cells without their totals, which are on another scale."""
-    from reconpriv.answers.figure_table import FigureTable  # noqa: PLC0415 - loaded by now
+    from reconpriv.answers.tables import FigureTable  # noqa: PLC0415 - loaded by now
 
     cells = table.cells[: len(table.rows)]
     rows = tuple((cell.labels, (cell.shown,)) for cell in cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reconpriv.answers.figure import Answer
-from reconpriv.answers.figure_table import FigureTable, distinct_remarks, table_of
+from reconpriv.answers.tables import FigureTable, distinct_remarks, table_of
 from reconpriv.estimate.counts import WHOLE_BINS, Estimate
 from reconpriv.messages.numbers import label
 from reconpriv.show.document import (
@@ -25,9 +25,8 @@ from reconpriv.show.document import (
 )
 
 if TYPE_CHECKING:
-    from reconpriv.answers.count_table import EstimateTable
-    from reconpriv.answers.crosstab import Crosstab
-    from reconpriv.answers.two_way import CrosstabCell, TwoWay
+    from reconpriv.answers.crosstab import Crosstab, CrosstabCell, TwoWay
+    from reconpriv.answers.tables import EstimateTable
     from reconpriv.estimate.compare import Comparison
 
 _FROM_MARGINS, _FROM = "from margins", " from margins"
