@@ -16,7 +16,8 @@ import numpy as np
 
 from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
-from reconpriv.learning.extra import require_scikit_learn
+from reconpriv.extras import needs
+from reconpriv.learning import NO_SCIKIT_LEARN
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
@@ -63,11 +64,11 @@ CLASSIFIERS = Registry(
 
 def make_classifier(chosen: Any) -> Any:
     """A classifier by its name in :data:`CLASSIFIERS`, or a fresh copy of an object."""
-    require_scikit_learn()
+    with needs("learn", NO_SCIKIT_LEARN):
+        from sklearn.base import clone  # type: ignore[import-untyped]
+
     if isinstance(chosen, str):
         return CLASSIFIERS.find(chosen).make()
-    from sklearn.base import clone  # type: ignore[import-untyped]
-
     if not all(hasattr(chosen, method) for method in ("fit", "predict_proba", "get_params")):
         raise InputError(
             f"A classifier needs fit and predict_proba, as in scikit-learn; got"

@@ -11,8 +11,9 @@ import numpy as np
 from reconpriv.columns.schema import json_value
 from reconpriv.engines.local import read_all
 from reconpriv.errors import InputError
+from reconpriv.learning import ReconstructedNaiveBayes
 from reconpriv.learning.categories import encode
-from reconpriv.learning.naive_bayes import ReconstructedNaiveBayes, joint_log_proba
+from reconpriv.learning.naive_bayes import joint_log_proba
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release

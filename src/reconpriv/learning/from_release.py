@@ -56,12 +56,12 @@ def learn_tables(
     target = sensitive if target is None else target
     chosen = _features(names, target, features)
     selected = public_selection(answerer, where)
+    by = [] if target == sensitive else [target]
+    keys, sums = answerer.sums_by_value(selected, by, margins=margins)
     if target == sensitive:
-        classes = list(answerer.cells.schema.domain)
-        class_counts, tables = _of_sensitive(answerer, selected, chosen, margins)
+        class_counts = sensitive_counts(sums.observed.sum(axis=0), answerer.design.retention)
     else:
-        classes = list(answerer.known[target])
-        class_counts, tables = _of_public(answerer, selected, target, chosen, margins)
+        class_counts = _spread(sums.records[:, None], keys, len(answerer.known[target]))[:, 0]
     if not class_counts.sum() > 0:
         raise InputError("No record satisfies the condition.")
     randomised = sensitive in (target, *chosen)
@@ -70,10 +70,10 @@ def learn_tables(
         domain=list(answerer.cells.schema.domain) if randomised else None,
         sensitive=sensitive if sensitive in chosen else None,
         features=chosen,
-        classes=classes,
+        classes=list(answerer.known[target]),
         class_counts=class_counts,
         categories=[list(answerer.known[name]) for name in chosen],
-        tables=tables,
+        tables=[_cross_table(answerer, selected, name, target, margins) for name in chosen],
     )
 
 
@@ -107,47 +107,22 @@ def _features(names: list[str], target: str, features: Sequence[str] | None) -> 
     return chosen
 
 
-def _of_sensitive(
-    answerer: Answerer, selected: Selected, features: list[str], margins: bool
-) -> tuple[Floats, list[CrossTable]]:
-    """The sensitive attribute given public ones."""
-    _, whole = answerer.sums_by_value(selected, [], margins=margins)
-    class_counts = sensitive_counts(whole.observed.sum(axis=0), answerer.design.retention)
-    tables = []
-    for name in features:
-        keys, sums = answerer.sums_by_value(selected, [name], margins=margins)
-        table = release_table(sums, answerer.design)
-        values = len(answerer.known[name])
-        tables.append(
-            CrossTable(_spread(table.counts, keys, values), _spread(table.variances, keys, values))
-        )
-    return class_counts, tables
-
-
-def _of_public(
-    answerer: Answerer, selected: Selected, target: str, features: list[str], margins: bool
-) -> tuple[Floats, list[CrossTable]]:
-    """A public attribute given others and the sensitive one."""
-    keys, by_class = answerer.sums_by_value(selected, [target], margins=margins)
-    classes = len(answerer.known[target])
-    class_counts = _spread(by_class.records[:, None], keys, classes)[:, 0]
-    tables = []
-    for name in features:
-        if name == answerer.cells.schema.sensitive.name:
-            table = release_table(by_class, answerer.design)
-            tables.append(
-                CrossTable(
-                    _spread(table.counts, keys, classes).T,
-                    _spread(table.variances, keys, classes).T,
-                )
-            )
-            continue
+def _cross_table(
+    answerer: Answerer, selected: Selected, name: str, target: str, margins: bool
+) -> CrossTable:
+    """A feature given the target: a row for each of its values, a column for each class."""
+    sensitive, known = answerer.cells.schema.sensitive.name, answerer.known
+    if sensitive not in (name, target):
         # Sizes are exact: margins have nothing to add.
         pairs, sums = answerer.sums_by_value(selected, [name, target], margins=False)
-        counts = np.zeros((len(answerer.known[name]), classes))
+        counts = np.zeros((len(known[name]), len(known[target])))
         counts[pairs[0], pairs[1]] = sums.records
-        tables.append(exact_table(counts))
-    return class_counts, tables
+        return exact_table(counts)
+    public = name if target == sensitive else target
+    keys, sums = answerer.sums_by_value(selected, [public], margins=margins)
+    found = release_table(sums, answerer.design)
+    both = [_spread(one, keys, len(known[public])) for one in (found.counts, found.variances)]
+    return CrossTable(*(both if target == sensitive else (one.T for one in both)))
 
 
 def _spread(rows: Floats, keys: Ints, values: int) -> Floats:

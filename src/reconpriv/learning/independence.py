@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from reconpriv.estimate.counts import approximate
 from reconpriv.estimate.public_rows import PublicRows
 from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.learning.from_release import public_selection
-from reconpriv.messages.arguments import checked
 from reconpriv.messages.readable import Readable
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.independence import (
@@ -99,20 +98,15 @@ def shown_p(p_value: float) -> str:
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
 
 
-@checked
 def chi_square(
     release: Release,
     columns: str | Sequence[str],
-    where: str | None = None,
+    where: str | None,
+    equal: Mapping[str, Value],
     *,
-    margins: bool = True,
-    **equal: Value,
+    margins: bool,
 ) -> IndependenceTest:
-    """Test whether the sensitive attribute is independent of public ones (jointly, if several).
-
-    ``where`` and ``equal`` restrict the records by public attributes, as in ``release.count``.
-    Margins are used if the release has any; ``margins=False`` tests the records alone.
-    """
+    """Test whether the sensitive attribute is independent of public ones (jointly, if several)."""
     names = [columns] if isinstance(columns, str) else list(columns)
     # Rows that share a protection group share its trials; its coarse values do not.
     answerer = release.group_answerer

@@ -140,9 +140,9 @@ class Release(Queryable, Tabular):
         :param margins: whether margins are used if the release has any.
         :param equal: public columns with the value, or the list of values, that records must have.
         """
-        from reconpriv.learning import chi_square  # noqa: PLC0415 - it knows releases
+        from reconpriv.learning.independence import chi_square  # noqa: PLC0415 - knows releases
 
-        return chi_square(self, columns, where, margins=margins, **equal)
+        return chi_square(self, columns, where, equal, margins=margins)
 
     def naive_bayes(
         self,
@@ -189,12 +189,11 @@ class Release(Queryable, Tabular):
         :param margins: whether margins are used if the release has any.
         :param equal: public columns with the value, or the list of values, that records must have.
         """
-        from reconpriv.learning import logistic  # noqa: PLC0415 - it knows releases
+        from reconpriv.learning.fits import logistic_of  # noqa: PLC0415 - slow import
+        from reconpriv.learning.fitting import Options, regression_on  # noqa: PLC0415
 
-        return logistic(
-            self, target, features, where,
-            merge=merge, reference=reference, confidence=confidence, margins=margins, **equal,
-        )  # fmt: skip
+        options = Options(merge, reference, confidence, margins)
+        return regression_on(self, logistic_of, target, features, where, equal, options)
 
     def linear(
         self,
@@ -213,12 +212,11 @@ class Release(Queryable, Tabular):
         ``features`` may include the sensitive column; without it the fit is exact. The other
         arguments are those of :meth:`logistic`.
         """
-        from reconpriv.learning import linear  # noqa: PLC0415 - it knows releases
+        from reconpriv.learning.fits import linear_of  # noqa: PLC0415 - slow import
+        from reconpriv.learning.fitting import Options, regression_on  # noqa: PLC0415
 
-        return linear(
-            self, outcome, features, where,
-            merge=merge, reference=reference, confidence=confidence, margins=margins, **equal,
-        )  # fmt: skip
+        options = Options(merge, reference, confidence, margins)
+        return regression_on(self, linear_of, outcome, features, where, equal, options)
 
     def info(self) -> dict[str, Any]:
         """What a program needs to know about the release."""

@@ -62,17 +62,11 @@ FUNCTIONS = {
     "Ledger": {"key": "my.key"},
     "attacks.attack": {"name": "micro"},
     "attacks.attack_release": {"name": "micro"},
-    "learning.chi_square": {"columns": "sex"},
-    "learning.logistic": {"target": "a", "features": "sex"},
-    "learning.linear": {"outcome": "age", "features": "sex"},
 }
 # In place of what only a fixture can make.
 GIVEN = {
     "attacks.attack": {"table": "Table", "policy": "Policy"},
     "attacks.attack_release": {"folder": "folder"},
-    "learning.chi_square": {"release": "Release"},
-    "learning.logistic": {"release": "Release"},
-    "learning.linear": {"release": "Release"},
 }
 KEYWORD = "sex"  # a column, for methods that take columns with their values
 # What a method needs besides what it has by default.
@@ -152,7 +146,7 @@ def parameters(function):
 
 def function_of(name):
     home, _, own = name.rpartition(".")
-    return getattr({"": rp, "attacks": attacks, "learning": learning}[home], own)
+    return getattr({"": rp, "attacks": attacks}[home], own)
 
 
 def walk():

@@ -16,9 +16,8 @@ from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.measurements import prepare_margins
-from reconpriv.learning.linear import linear_of
-from reconpriv.learning.logistic import logistic_of
-from reconpriv.learning.model_rows import gather
+from reconpriv.learning.fits import linear_of, logistic_of
+from reconpriv.learning.fitting import Options, gather
 
 P = 0.5
 KEYS = 50
@@ -53,29 +52,31 @@ def answerer_of(cube, retention=P):
     return Answerer(cube, Design(retention, cube.schema.domain_size, "octave"))
 
 
+def fitted(fit, answerer, outcome, *features, **chosen):
+    return fit(answerer, answerer.select(None, {}), outcome, features, Options(**chosen))
+
+
 def fits(answerer):
     """A logistic, a multinomial and a linear fit, as one list of coefficients."""
-    everything = answerer.select(None, {})
     fixed = {"job": "c"}
     return (
-        *logistic_of(answerer, "b", ["age", "sex"], everything).coefficients,
-        *logistic_of(answerer, "job", ["age", "sex"], everything, reference=fixed).coefficients,
-        *linear_of(answerer, "age", ["sex", "job"], everything, reference=fixed).coefficients,
+        *fitted(logistic_of, answerer, "b", "age", "sex").coefficients,
+        *fitted(logistic_of, answerer, "job", "age", "sex", reference=fixed).coefficients,
+        *fitted(linear_of, answerer, "age", "sex", "job", reference=fixed).coefficients,
     )
 
 
 def test_raw_records_give_the_fits_of_scikit_learn(town):
     raw, records = town
     answerer = answerer_of(raw, 1.0)
-    everything = answerer.select(None, {})
-    found = logistic_of(answerer, ["b", "c"], ["age", "sex"], everything)
+    found = fitted(logistic_of, answerer, ["b", "c"], "age", "sex")
     x = np.column_stack([records["age"], records["sex"] == "M"])
     theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000).fit(x, records["job"] != "a")
     assert list(found.params) == ["Intercept", "age", "sex[M]"]
     assert list(found.params.values()) == pytest.approx(
         [*theirs.intercept_, *theirs.coef_[0]], abs=1e-4
     )
-    line = linear_of(answerer, "age", ["sex", "job"], everything, reference={"job": "a"})
+    line = fitted(linear_of, answerer, "age", "sex", "job", reference={"job": "a"})
     dummies = np.column_stack([records["sex"] == "M", records["job"] == "b", records["job"] == "c"])
     ordinary = LinearRegression().fit(dummies, records["age"])
     assert list(line.params.values()) == pytest.approx([ordinary.intercept_, *ordinary.coef_])
@@ -164,20 +165,6 @@ def test_a_condition_restricts_the_records():
     assert found.records == sum(sex == "F" for sex in people()["Sex"].to_pylist())
 
 
-def test_cells_on_disk_give_the_same(monkeypatch):
-    release = people_release("octave")
-    monkeypatch.setattr("reconpriv.release.load._IN_MEMORY", 1_000)
-    stored = rp.open(release.path)
-    assert not hasattr(stored.answerer.cells, "codes")  # not held in memory
-    for run in (
-        lambda one: one.logistic("nurse", ["age", "Sex"]),
-        lambda one: one.linear("age", ["Sex", "job"], merge=FEW),
-    ):
-        here, there = run(release), run(stored)
-        assert here.params == pytest.approx(there.params)
-        assert here.bse == pytest.approx(there.bse)
-
-
 def test_a_wider_confidence_makes_wider_intervals_of_the_same_estimates():
     release = people_release("public")
     usual, wide = (release.logistic("pilot", ["Sex"], confidence=c) for c in (0.95, 0.99))
@@ -192,7 +179,7 @@ def test_an_infinite_limit_is_said_and_is_null_in_json(town):
     for cube in publications(raw, "public"):
         answerer = answerer_of(cube, 0.3)  # so that estimates come close to 0
         try:
-            found = logistic_of(answerer, "a", ["C(age)", "sex"], answerer.select(None, {}))
+            found = fitted(logistic_of, answerer, "a", "C(age)", "sex")
         except InputError:
             continue
         if any(np.isinf(one.low) for one in found.coefficients):
@@ -388,7 +375,7 @@ def test_a_fit_says_whether_it_used_margins(tmp_path, monkeypatch):
     assert found.bse["Sex[M]"] < alone.bse["Sex[M]"]
     assert release.linear("age", ["job"], merge=FEW).margins
     assert not release.linear("age", ["Sex"]).margins  # exact as it is
-    monkeypatch.setattr("reconpriv.learning.model_rows.MOST_CELLS", 10)
+    monkeypatch.setattr("reconpriv.learning.fitting.MOST_CELLS", 10)
     many = release.logistic("nurse", ["age", "Sex"])
     assert many.params == alone.params
     assert any("margins are not used: " in remark for remark in many.remarks)

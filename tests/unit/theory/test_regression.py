@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 
 from query_fixtures import people_release
 from reconpriv.estimate.set_counts import SetCounts
-from reconpriv.learning.model_rows import counts_of
+from reconpriv.learning.fitting import counts_of
 from reconpriv.theory.estimation.class_counts import Evidence, PublishedCounts, class_counts
 from reconpriv.theory.estimation.regression import fit_linear, fit_logistic, move_logistic
 

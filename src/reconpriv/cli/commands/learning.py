@@ -18,11 +18,8 @@ def chi_square(
     json: bool = opt.JSON,
 ) -> None:
     """Test whether the sensitive column depends on public ones, allowing for the randomisation."""
-    from reconpriv.learning.independence import chi_square as run
-
     opened = opt.open_with_warnings(release, memory)
-    test = run(opened, opt.split_names(columns), where, margins=margins)
-    give(test, json=json)
+    give(opened.chi_square(opt.split_names(columns), where, margins=margins), json=json)
 
 
 def learn(
@@ -43,9 +40,6 @@ def learn(
     json: bool = opt.JSON,
 ) -> None:
     """Train naive Bayes on reconstructed distributions; --json prints the whole model."""
-    from reconpriv.learning.extra import require_scikit_learn
-
-    require_scikit_learn()
     from reconpriv.learning.evaluate import learn as run
 
     chosen = opt.listed_names("--features", features)
