@@ -25,8 +25,8 @@ from reconpriv.answers.answerer import Answerer
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Design
-from reconpriv.learning.linear import linear_of
-from reconpriv.learning.logistic import logistic_of
+from reconpriv.learning.fits import linear_of, logistic_of
+from reconpriv.learning.fitting import Options
 from reconpriv.learning.regression import Regression
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.publish_cube import publish_cube
@@ -64,10 +64,8 @@ class Model:
         answerer = Answerer(cube, Design(retention, cube.schema.domain_size, sample_size))
         run = linear_of if self.target is None else logistic_of
         target = "Age" if self.target is None else self.target
-        return run(
-            answerer, target, self.features, answerer.select(None, {}),
-            merge=self.merge, reference=self.reference,
-        )  # fmt: skip
+        options = Options(self.merge, self.reference)
+        return run(answerer, answerer.select(None, {}), target, self.features, options)
 
 
 MODELS = {
