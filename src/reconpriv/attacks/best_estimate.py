@@ -8,6 +8,7 @@ about it, of variance 1/k, it is (D + V k R)/(1 + V k), of variance V/(1 + V k).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -85,46 +86,49 @@ def best_estimates(
     margins = _MarginRows.of(target, published)
     alone, combined, truth, own, told = (np.zeros(groups.size) for _ in range(5))
     for value in np.unique(values).tolist():
-        estimate, variance = _from_records(target, published, value)
+        found = _estimated(target, published, margins, value)
         wanted = np.flatnonzero(values == value)
         some = groups[wanted]
         truth[wanted] = count_of(target.raw, np.full(sizes.size, value))[some] / sizes[some]
-        own[wanted] = variance[some]
-        alone[wanted] = estimate[some] / cube.records[some]
-        moved, precision = margins.moved(estimate, variance, value)
-        combined[wanted] = (estimate + moved)[some] / cube.records[some]
-        rows = margins.incidence.rows[some]
-        told[wanted] = without_itself(between_rows(rows, precision), variance[some])
+        own[wanted] = found.variance[some]
+        alone[wanted] = found.alone[some] / cube.records[some]
+        combined[wanted] = found.combined[some] / cube.records[some]
+        rows = between_rows(margins.incidence.rows[some], found.precision)
+        told[wanted] = without_itself(rows, found.variance[some])
     return BestEstimates(
         groups, sizes[groups], cube.trials[groups].astype(np.int64), truth, alone, combined, own,
         told, published.policy.retention, target.schema.domain_size,
     )  # fmt: skip
 
 
-def combined_counts(
-    target: AttackedTable, published: Publication, value: int
-) -> tuple[Floats, Floats]:
-    """The count of one value in every group: from its records, and with margins."""
-    estimate, variance = _from_records(target, published, value)
-    moved, _ = _MarginRows.of(target, published).moved(estimate, variance, value)
-    return estimate, np.asarray(estimate + moved)
+def estimated_counts(
+    target: AttackedTable, published: Publication, values: Iterable[int]
+) -> dict[int, EstimatedCounts]:
+    """The counts of some values in every group: from its records, and with margins."""
+    margins = _MarginRows.of(target, published)
+    return {value: _estimated(target, published, margins, value) for value in values}
 
 
 def best_guesses(target: AttackedTable, published: Publication) -> Ints:
     """The value with the largest estimate in every group, from records and margins together."""
-    largest = np.full(target.batch.groups, -np.inf)
-    guess = np.zeros(target.batch.groups, dtype=np.int64)
-    for value in range(target.schema.domain_size):
-        _, found = combined_counts(target, published, value)
-        guess = np.where(found > largest, value, guess)
-        largest = np.maximum(found, largest)
-    return guess
+    margins, values = _MarginRows.of(target, published), range(target.schema.domain_size)
+    found = [_estimated(target, published, margins, value).combined for value in values]
+    return np.asarray(np.argmax(found, axis=0))
 
 
-def _from_records(
-    target: AttackedTable, published: Publication, value: int
-) -> tuple[Floats, Floats]:
-    """D and V of one value in every group."""
+@dataclass(frozen=True)
+class EstimatedCounts:
+    """One value in every group: D, V, the best estimate, and Q^-1 of the rows of margins."""
+
+    alone: Floats
+    variance: Floats
+    combined: Floats
+    precision: Floats
+
+
+def _estimated(
+    target: AttackedTable, published: Publication, margins: _MarginRows, value: int
+) -> EstimatedCounts:
     cube, policy, m = published.cube, published.policy, target.schema.domain_size
     sizes, asked = target.batch.sizes, np.full(cube.groups, value)
     count = count_of(target.raw, asked)
@@ -134,7 +138,12 @@ def _from_records(
         count_of(cube, asked), cube.records, retention=policy.retention, domain_size=m
     )
     variance: Floats = spread.weight * (holder * (count / sizes) + anybody) + spread.extra
-    return estimate, variance
+    rows = margins.incidence
+    unknown = rows.pairs(variance) + margins.noise * np.eye(rows.count)
+    precision = np.asarray(np.linalg.inv(unknown), dtype=np.float64)
+    distance = precision @ (margins.counts[:, value] - rows.sums(estimate))
+    combined = np.asarray(estimate + variance * rows.spread(distance))
+    return EstimatedCounts(estimate, variance, combined, precision)
 
 
 @dataclass(frozen=True)
@@ -157,13 +166,6 @@ class _MarginRows:
             return cls(incidence, counts, published.variance)
         sizes = incidence.sums(target.batch.sizes)
         return cls(incidence, adjusted(counts, sizes), cell_noise(published.variance, m))
-
-    def moved(self, estimate: Floats, variance: Floats, value: int) -> tuple[Floats, Floats]:
-        """How far margins move the count of every group, and Q^-1."""
-        unknown = self.incidence.pairs(variance) + self.noise * np.eye(self.incidence.count)
-        precision = np.asarray(np.linalg.inv(unknown), dtype=np.float64)
-        distance = precision @ (self.counts[:, value] - self.incidence.sums(estimate))
-        return np.asarray(variance * self.incidence.spread(distance)), precision
 
 
 def limits_of(target: AttackedTable, published: Publication, groups: Ints) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, count_of, frequency_in
-from reconpriv.attacks.best_estimate import combined_counts
+from reconpriv.attacks.best_estimate import EstimatedCounts, estimated_counts
 from reconpriv.attacks.result import KNEW, AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error
 from reconpriv.cells.cube import Cube
@@ -167,10 +167,10 @@ def _with_margins(
 ) -> AttackResult:
     """The same with margins: as a better X, and in X and Y alike."""
     groups, top = target.violating(), exposed.values
-    counts = {value: combined_counts(target, published, value) for value in np.unique(top).tolist()}
+    counts = estimated_counts(target, published, np.unique(top).tolist())
     pairs = list(zip(top.tolist(), groups.tolist(), strict=True))
-    own = np.array([counts[value][1][group] for value, group in pairs])
-    x = np.array([counts[value][1].sum() for value, _ in pairs])
+    own = np.array([counts[value].combined[group] for value, group in pairs])
+    x = np.array([counts[value].combined.sum() for value, _ in pairs])
     sizes, every = target.batch.sizes[groups], target.batch.sizes.sum()
     best = own / sizes
     # X is the whole table: the larger it is, the more a difference would differ.
@@ -204,10 +204,7 @@ def _with_margins(
 
 
 def _margin_rows(
-    target: AttackedTable,
-    published: Publication,
-    groups: Ints,
-    counts: dict[int, tuple[Floats, Floats]],
+    target: AttackedTable, published: Publication, groups: Ints, counts: dict[int, EstimatedCounts]
 ) -> Iterator[tuple[str, Flags, Floats]]:
     """For each margin table: which groups it has a row of, and F' as that row minus the others."""
     top, sizes = target.values[groups], target.batch.sizes[groups]
@@ -216,8 +213,8 @@ def _margin_rows(
         row = index.rows(target.batch.public, target.schema)
         there, mine = row >= 0, row[groups]
         others = np.zeros(groups.size)
-        for value, (alone, _) in counts.items():
-            of_row = np.bincount(row[there], weights=alone[there], minlength=table.rows)
-            others = np.where(top == value, of_row[mine] - alone[groups], others)
+        for value, found in counts.items():
+            of_row = np.bincount(row[there], weights=found.alone[there], minlength=table.rows)
+            others = np.where(top == value, of_row[mine] - found.alone[groups], others)
         estimate = (table.counts[mine, top] - others) / sizes
         yield table_name(table.attributes, target.schema), mine >= 0, estimate

@@ -17,6 +17,7 @@ from reconpriv.attacks.attacked_table import AttackedTable, dense, uniforms
 from reconpriv.attacks.from_release import Columns, group_rows, publication_of, values_of
 from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import (
+    Aligned,
     ConfidenceInterval,
     Rate,
     bootstrap,
@@ -40,6 +41,7 @@ _RESAMPLES = 400
 # With fewer groups than this, resampling gives no meaningful interval.
 _FEW = 10
 KNEW = "the published counts of each group, p, m, ε, δ, the bound and the sample size; not the key"
+# Which value the inferences are about, where it need not be the most frequent one.
 _OF_EXPOSED = (
     " f is the largest frequency of an exposed value, which sets the number of trials; a value that"
     " is harmless may be more frequent."
@@ -47,8 +49,8 @@ _OF_EXPOSED = (
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """The attack on every group of a target in one publication, one row per group."""
+class Attempt(Aligned):
+    """The attack on every group of a target in one publication or several, one after another."""
 
     records: Ints
     truth: Floats
@@ -73,10 +75,6 @@ class Attempt:
         """Whether |g1| was recovered exactly."""
         return np.asarray(self.inferred_trials == self.trials)
 
-    def where(self, rows: Flags) -> Attempt:
-        """Some of the groups."""
-        return Attempt(*(getattr(self, name)[rows] for name in Attempt.__dataclass_fields__))
-
 
 def attempt(
     target: AttackedTable, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
@@ -88,13 +86,19 @@ def attempt(
     """
     policy = replace(target.policy, sample_size=sample_size)
     published = target.publish(number, sample_size)
-    known = Knowledge.of(policy, target.schema.domain_size, int(published.records.max()))
+    m = target.schema.domain_size
+    known = Knowledge.of(policy, m, int(published.records.max()))
     counts = dense(published)
     values = likely_exposed(counts, policy)
     counts = leading(counts, values)
     # Algorithm 1 keeps |g1| secret; the hardened forms publish it, so there is nothing to guess.
     told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
-    shares = leading(_true_shares(target), values) if knowing_the_rest else None
+    shares = None
+    if knowing_the_rest:  # pf + t of every value
+        true = dense(target.raw) / target.batch.sizes[:, None]
+        shares = leading(
+            observed_mean(true, 1.0, retention=policy.retention, domain_size=m), values
+        )
     what = f"inferring trials, sample size {sample_size}"
     found = infer(counts, known, told, shares, lambda done: target.progress(what, done))
     low, high = _ranges(published, known, told)
@@ -107,17 +111,6 @@ def attempt(
         mle=np.clip(plain_estimate(counts, policy), low, high),
         # The grid of candidates stops just short of the ends of an octave.
         located=(target.frequency >= low * 0.99) & (target.frequency <= high * 1.01),
-    )
-
-
-def _true_shares(target: AttackedTable) -> Floats:
-    """pf + t of every value of every group."""
-    counts = dense(target.raw)
-    return observed_mean(
-        counts / counts.sum(axis=1, keepdims=True),
-        1.0,
-        retention=target.policy.retention,
-        domain_size=target.schema.domain_size,
     )
 
 
@@ -141,10 +134,8 @@ def _ranges(published: Cube, known: Knowledge, told: Ints | None) -> tuple[Float
 
 def gain(found: Attempt, average: Callable[..., Floats] = np.median) -> ConfidenceInterval:
     """How many times smaller the attack's error is than the MLE's, paired by group."""
-    pairs, chosen = (
-        np.column_stack([found.mle_error, found.error]),
-        partial(ratio_of, average=average),
-    )
+    pairs = np.column_stack([found.mle_error, found.error])
+    chosen = partial(ratio_of, average=average)
     if len(pairs) < _FEW:
         return ConfidenceInterval(chosen(pairs), 0.0, float("inf"))
     draws = uniforms(_RESAMPLES * len(pairs), "bootstrap").reshape(_RESAMPLES, len(pairs))
@@ -169,14 +160,17 @@ def attack_granularity(
             hint=f"Choose sample size {listed(scaled, 'or')}.",
         )
     exposed = target.only(target.violating(least))
-    attempts = {size: _several(exposed, size, keys) for size in scaled}
-    found, told = attempts[own], "groups whose f is estimated within 10 %"
+    attempts = {
+        size: Attempt.join([attempt(exposed, size, number) for number in range(keys)])
+        for size in scaled
+    }
+    found = attempts[own]
     exposable = ~np.array(policy.harmless_flags or (False,) * target.schema.domain_size)
     largest = np.full(found.truth.size, target.overall[exposable].max())
-    elsewhere = np.roll(found.frequency, 1)
 
     def near(estimate: Floats, how: str) -> Rate:
-        return rate(relative_error(estimate, found.truth) <= TOLERANCE, f"{told} {how}")
+        what = f"groups whose f is estimated within 10 % {how}"
+        return rate(relative_error(estimate, found.truth) <= TOLERANCE, what)
 
     first = slice(0, exposed.batch.groups)
     return AttackResult(
@@ -184,7 +178,7 @@ def attack_granularity(
         knew=KNEW,
         success=near(found.frequency, f"({own})"),
         baseline=near(largest, "by the largest f of the whole table"),
-        control=near(elsewhere, "by the estimate for another group"),
+        control=near(np.roll(found.frequency, 1), "by the estimate for another group"),
         figures={
             "groups": exposed.batch.groups,
             "keys": keys,
@@ -206,14 +200,8 @@ def attack_granularity(
                 "inferred |g1|": found.inferred_trials[first],
             },
         ),
-        verdict=_verdict(policy.sampling, found) + _what_f_is(policy),
+        verdict=_verdict(policy.sampling, found) + _OF_EXPOSED * bool(policy.harmless),
     )
-
-
-def _several(exposed: AttackedTable, sample_size: str, keys: int) -> Attempt:
-    parts = [attempt(exposed, sample_size, number) for number in range(keys)]
-    columns = ([getattr(part, name) for part in parts] for name in Attempt.__dataclass_fields__)
-    return Attempt(*(np.concatenate(column) for column in columns))
 
 
 def summary(found: Attempt, sample_size: str, least: int) -> Row:
@@ -234,11 +222,6 @@ def summary(found: Attempt, sample_size: str, least: int) -> Row:
         "|g1| exact": float(found.exact.mean()),
         "f located": float(found.located.mean()),
     }
-
-
-def _what_f_is(policy: Policy) -> str:
-    """Which value the inferences are about, where it need not be the most frequent one."""
-    return _OF_EXPOSED if policy.harmless else ""
 
 
 def _verdict(own: SampleSize, found: Attempt) -> str:
@@ -285,5 +268,7 @@ def guess_from_release(release: ReleaseFolder, *, show: int = 20) -> AttackResul
         table=group_rows(cube, suspects[:show], columns),
         figures={"groups that may be sampled": suspects.size, "inferred to be": inferred},
         verdict="Inferences only, for the largest groups: without the table, nobody can say how"
-        " good they are. Run the same attack on the table to find out." + _what_f_is(policy),
+        " good they are. Run the same attack on the table to find out."
+        + _OF_EXPOSED
+        * bool(policy.harmless),
     )

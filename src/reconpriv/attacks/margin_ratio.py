@@ -14,7 +14,7 @@ import numpy as np
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, attack_key
 from reconpriv.attacks.best_estimate import WHOLE, best_estimates, limits_of, within_reach
 from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import Rate, rate, relative_error, score
+from reconpriv.attacks.statistics import Aligned, Rate, rate, relative_error, score
 from reconpriv.policy.margin_settings import Margins
 from reconpriv.protect.margins.noise import noisy_tables
 from reconpriv.protect.margins.planned import MarginPlan
@@ -75,7 +75,7 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
 
 
 @dataclass(frozen=True)
-class NoisyRatios:
+class NoisyRatios(Aligned):
     """One margin table of one key: its published cells, and every violating group in its row.
 
     ``error`` is that of a noisy count over the public size of its row, ``error_over_noise`` over
@@ -94,12 +94,6 @@ class NoisyRatios:
     share: Floats
     group_error: Floats
     published: Flags
-
-    @classmethod
-    def join(cls, each: list[NoisyRatios]) -> NoisyRatios:
-        """Several tables or keys as one."""
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(one, name) for one in each]) for name in names))
 
     @property
     def most(self) -> Flags:

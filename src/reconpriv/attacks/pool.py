@@ -6,7 +6,7 @@ Lemma 1. But people of 40 are much like people of 41. How much alike, the releas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,9 +22,15 @@ from reconpriv.attacks.micro import predicted_share
 from reconpriv.attacks.pooling import PooledGroups, pool
 from reconpriv.attacks.result import KNEW, AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error, root_mean_square
+from reconpriv.cells.cube import Cube
+from reconpriv.policy.exposure import largest_exposed, most_exposed
+from reconpriv.policy.policy import Policy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.tuning.risk import yardstick
 
+# Groups times sensitive values that take a few seconds.
+POOLED_CELLS = 1 << 21
 MARGINS = {"margins": "used: a model of them is tried like a kind of neighbours"}
 
 
@@ -164,3 +170,33 @@ def guess(published: Publication, groups: Ints) -> tuple[Ints, Columns]:
         "give or take": np.sqrt(found.error[every, guessed]),
         "pooled with": found.words(guessed),
     }
+
+
+def quickly_pooled(cube: Cube) -> bool:
+    """Whether pooling takes seconds at most, so that nobody need ask for it."""
+    return cube.groups * cube.schema.domain_size <= POOLED_CELLS
+
+
+def pooled_share(
+    cube: Cube, policy: Policy, exposing: Policy | None = None, *, keys: int = 1
+) -> float:
+    """The share of people whose group's most exposed value is estimated closely by pooling.
+
+    What counts as exposed is up to ``exposing``, by default the policy itself; what counts as
+    close is the same for all policies.
+    Measured on publications in memory with the lab's own keys, margins included.
+    """
+    judge = yardstick(policy if exposing is None else exposing)
+    batch = cube.as_batch()
+    frequency = largest_exposed(batch, judge)
+    groups = np.flatnonzero(frequency > 0.0)
+    if not groups.size:
+        return 0.0
+    top, truth = most_exposed(batch, judge)[groups], frequency[groups]
+    target = AttackedTable(cube.schema, replace(policy, unattainable="one-trial"), batch)
+    people, found = batch.sizes[groups], 0.0
+    for number in range(keys):
+        seen = pool_all(target.publication(number), groups)
+        estimate = seen.estimate[np.arange(groups.size), top]
+        found += float(people[relative_error(estimate, truth) <= judge.epsilon].sum())
+    return found / keys / float(batch.sizes.sum())

@@ -15,13 +15,14 @@ Where margins are published, a model of them is one more kind, with P known exac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from reconpriv.attacks.attacked_table import dense
 from reconpriv.attacks.neighbourhoods import NeighbourKind, Neighbours, pairs_of, single_kinds
+from reconpriv.attacks.statistics import Aligned
 from reconpriv.cells.cube import Cube
 from reconpriv.columns.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -58,13 +59,8 @@ class PooledGroups:
 
     def lines(self, places: Ints) -> PooledGroups:
         """Some of the groups, in any order."""
-        return replace(
-            self,
-            alone=self.alone[places],
-            estimate=self.estimate[places],
-            error=self.error[places],
-            chosen=self.chosen[places],
-        )
+        alone, estimate, error = (one[places] for one in (self.alone, self.estimate, self.error))
+        return PooledGroups(self.schema, alone, estimate, error, self.chosen[places], self.kinds)
 
     def words(self, values: Ints) -> tuple[str, ...]:
         """Which neighbours helped to estimate one value of each group."""
@@ -88,17 +84,9 @@ def pool(
         of_groups = pool(cube.whole, inside, retention=retention, model=model)
         return of_groups.lines(places.reshape(-1))
     records = _Records.of(cube, retention)
-    kinds = single_kinds(cube)
-    if not kinds:  # without public columns there is one group, and no neighbour
-        share = np.broadcast_to(records.overall, (groups.size, records.overall.size))
-        alone = records.frequency[groups]
-        chosen = np.full(alone.shape, _NONE)
-        return PooledGroups(cube.schema, alone, alone, records.variance(groups, share), chosen, ())
-    found = [records.measure(kind) for kind in kinds]
-    best = np.argsort([one.typical_error for one in found], kind="stable")
-    pairs = pairs_of(kinds[i] for i in best[:_BEST])
-    kinds += pairs
-    found += [records.measure(kind) for kind in pairs]
+    found = [records.measure(kind) for kind in single_kinds(cube)]
+    best = sorted(found, key=lambda one: one.typical_error)[:_BEST]
+    found += [records.measure(kind) for kind in pairs_of(one.kind for one in best)]
     first = min(found, key=lambda one: one.typical_error)
     share = np.broadcast_to(records.overall, (groups.size, records.overall.size))
     # A first guess of f, the same for all kinds: the choice must not depend on their noise.
@@ -109,16 +97,12 @@ def pool(
     chosen = np.full(alone.shape, _NONE)
     candidates = [(i, records.combine(one, groups, share)) for i, one in enumerate(found)]
     if model is not None:
-        around = _of_model(model)
-        relative, _ = records.scatter(_some(around, records.measured), records.measured)
-        weighed = records.weigh(_some(around, groups), relative, groups, share)
-        candidates.append((_MODEL, weighed))
+        candidates.append((_MODEL, records.combine_model(model, groups, share)))
     for i, (combined, expected) in candidates:
         better = expected < error
         estimate[better], error[better], chosen[better] = combined[better], expected[better], i
-    return PooledGroups(
-        cube.schema, alone, np.clip(estimate, 0.0, 1.0), error, chosen, tuple(kinds)
-    )
+    kinds = tuple(one.kind for one in found)
+    return PooledGroups(cube.schema, alone, np.clip(estimate, 0.0, 1.0), error, chosen, kinds)
 
 
 def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
@@ -132,12 +116,8 @@ def with_model(cube: Cube, shares: Floats, *, retention: float) -> Floats:
         mean /= cube.whole.records[:, None]
         moved = with_model(cube.whole, mean, retention=retention) - mean
         return np.asarray(shares + moved[cube.within])
-    records, every = _Records.of(cube, retention), np.arange(cube.groups)
-    around = _of_model(shares)
-    measured = records.measured
-    relative, _ = records.scatter(_some(around, measured), measured)
-    combined, _ = records.weigh(around, relative, every, shares)
-    return combined
+    records = _Records.of(cube, retention)
+    return records.combine_model(shares, np.arange(cube.groups), shares)[0]
 
 
 @dataclass(frozen=True)
@@ -153,7 +133,7 @@ class Scatter:
 
 
 @dataclass(frozen=True)
-class _Around:
+class _Around(Aligned):
     """The neighbours of some groups: P, what U is made of, and h."""
 
     mean: Floats
@@ -229,7 +209,7 @@ class _Records:
         some = np.flatnonzero(~around.none)
         if not some.size:
             return Scatter(kind, np.ones_like(self.overall), np.inf)
-        relative, error = self.scatter(_some(around, some), self.measured[some])
+        relative, error = self.scatter(around.where(some), self.measured[some])
         return Scatter(kind, relative, error)
 
     def scatter(self, around: _Around, groups: Ints) -> tuple[Floats, float]:
@@ -255,6 +235,13 @@ class _Records:
         around = self.around(scatter.kind, groups)
         return self.weigh(around, scatter.relative, groups, share)
 
+    def combine_model(self, model: Floats, groups: Ints, share: Floats) -> tuple[Floats, Floats]:
+        """The same with what a model says about every group, known exactly, in the place of P."""
+        exact = np.zeros(len(model))
+        around = _Around(model, exact, exact, exact, np.zeros(len(model), dtype=bool))
+        relative, _ = self.scatter(around.where(self.measured), self.measured)
+        return self.weigh(around.where(groups), relative, groups, share)
+
     def weigh(
         self, around: _Around, relative: Floats, groups: Ints, share: Floats
     ) -> tuple[Floats, Floats]:
@@ -266,13 +253,3 @@ class _Records:
         weight = np.where(around.none[:, None], 0.0, own / (own + other))
         frequency = self.frequency[groups]
         return frequency + weight * (around.mean - frequency), own * (1.0 - weight)
-
-
-def _of_model(shares: Floats) -> _Around:
-    """What a model says, in the place of neighbours."""
-    exact = np.zeros(len(shares))
-    return _Around(shares, exact, exact, exact, np.zeros(len(shares), dtype=bool))
-
-
-def _some(around: _Around, lines: Ints) -> _Around:
-    return _Around(*(getattr(around, name)[lines] for name in _Around.__dataclass_fields__))

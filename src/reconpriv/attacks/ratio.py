@@ -9,17 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable
-from reconpriv.attacks.noisy_answers import noisy_answers
 from reconpriv.attacks.result import AttackResult
 from reconpriv.attacks.statistics import rate, relative_error, score
 from reconpriv.errors import PolicyError
+from reconpriv.extras import needs
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 KNEW = "every public value of a person, and the noisy answers to two counts, each λ-private"
 _FREQUENCIES = (0.1, 0.25, 0.5, 0.75, 1.0)
-
 _LEAST, _LARGEST = 1e-6, 1e6
 
 
@@ -38,18 +37,23 @@ def attack_ratio(
     violated = np.flatnonzero(np.minimum(above, below) < delta)
     inside = 1.0 - above - below
     shown = exposed[np.argsort(-inside[exposed], kind="stable")][: max(worst, 1)]
-    errors = np.array([_simulated(target, group, privacy, draws) for group in shown.tolist()])
-    errors = errors.reshape(shown.size, draws)
     smallest = int(np.argmin(target.batch.sizes))
+    *errors, control = (
+        relative_error(
+            simulated_ratios(int(target.batch.sizes[group]), f, privacy, draws), np.full(draws, f)
+        )
+        for group in (*shown.tolist(), smallest)
+        for f in [float(target.frequency[group])]
+    )
+    near = np.reshape(errors, (shown.size, draws)) <= epsilon
     everywhere = relative_error(target.shares_of_whole, target.frequency)[exposed]
     return AttackResult(
         name="ratio",
         knew=KNEW,
-        success=rate(errors <= epsilon, "noisy ratios within ε, most exposed groups"),
+        success=rate(near, "noisy ratios within ε, most exposed groups"),
         baseline=rate(everywhere <= epsilon, "exposed groups whose f the whole table predicts"),
         control=rate(
-            _simulated(target, smallest, privacy, draws) <= epsilon,
-            "the same in the smallest group, which the noise must hide",
+            control <= epsilon, "the same in the smallest group, which the noise must hide"
         ),
         figures={
             "λ": privacy,
@@ -59,36 +63,31 @@ def attack_ratio(
             "records in the latter": target.batch.sizes[exposed].sum(),
             "draws for each shown group": draws,
             "z of simulation against closed form": score(
-                (errors <= epsilon).ravel().astype(np.float64), np.repeat(inside[shown], draws)
+                near.ravel().astype(np.float64), np.repeat(inside[shown], draws)
             ),
         },
         table=tuple(
             {
                 "f": f,
-                "smallest |g|·f violated": _or_none_at_all(
-                    smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)
-                ),
+                # 0 if a tail is under δ however few records there are.
+                "smallest |g|·f violated": count if count > 1e-9 else 0.0,
                 "smallest |g|·f exposed": smallest_told_count(f, privacy, epsilon, delta),
             }
             for f in _FREQUENCIES
+            for count in [smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)]
         ),
         worst=target.rows(
             shown,
             {
                 "above ε": above[shown],
                 "below -ε": below[shown],
-                "simulated outside ±ε": (errors > epsilon).mean(axis=1),
+                "simulated outside ±ε": (~near).mean(axis=1),
             },
         ),
         verdict=f"With λ = {privacy:g} the ratio of two noisy counts violates"
         f" (ε, δ)-reconstruction-privacy in {violated.size:,} of {target.batch.groups:,} groups as"
         f" the paper defines it; in {exposed.size:,} of them both tails are under δ.",
     )
-
-
-def _or_none_at_all(count: float) -> float:
-    """0 if a tail is under δ however few records there are."""
-    return count if count > 1e-9 else 0.0
 
 
 def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) -> float:
@@ -121,8 +120,27 @@ def group_tails(target: AttackedTable, privacy: float) -> tuple[Floats, Floats]:
     return above, below
 
 
-def _simulated(target: AttackedTable, group: int, privacy: float, draws: int) -> Floats:
-    """|F' - f|/f over the given number of pairs of noisy answers."""
-    size, f = int(target.batch.sizes[group]), float(target.frequency[group])
-    ratios = noisy_answers(size * f, privacy, draws) / noisy_answers(size, privacy, draws)
-    return relative_error(ratios, np.full(draws, f))
+def simulated_ratios(size: int, frequency: float, privacy: float, draws: int) -> Floats:
+    """F' = o'_2/o'_1 of so many pairs of noisy answers."""
+    return noisy_answers(size * frequency, privacy, draws) / noisy_answers(size, privacy, draws)
+
+
+def require_opendp() -> None:
+    """Refuse, and say how to install it, if the package opendp is missing."""
+    with needs("attacks", "Noisy answers need the package opendp."):
+        import opendp.measurements  # noqa: F401, PLC0415 - an extra
+
+
+def noisy_answers(count: float, privacy: float, draws: int) -> Floats:
+    """A count answered repeatedly by OpenDP's Laplace mechanism with b = 1/λ."""
+    require_opendp()
+    # Not from its prelude, which imports scikit-learn: ten times as slow.
+    from opendp.domains import atom_domain, vector_domain  # noqa: PLC0415
+    from opendp.measurements import make_laplace  # noqa: PLC0415
+    from opendp.metrics import l1_distance  # noqa: PLC0415
+    from opendp.mod import enable_features  # noqa: PLC0415
+
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T=float, nan=False))
+    mechanism = make_laplace(domain, l1_distance(T=float), scale=1.0 / privacy)
+    return np.asarray(mechanism([float(count)] * draws))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +14,21 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 _CONFIDENCE = 0.95
 # The two-sided normal quantile for that confidence.
 _Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Arrays that have an entry for each case, such as a group."""
+
+    def where(self, cases: Ints | Flags) -> Self:
+        """Some of the cases."""
+        return type(self)(*(getattr(self, one.name)[cases] for one in fields(self)))
+
+    @classmethod
+    def join(cls, parts: Sequence[Self]) -> Self:
+        """The cases of several, one after another."""
+        names = [one.name for one in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.attacks.noisy_answers import noisy_answers
+from reconpriv.attacks.ratio import simulated_ratios
 from reconpriv.research.data import BASES, Population
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import SIZES, StudySize
@@ -91,7 +91,7 @@ def run_dp_tables(population: Population, effort: StudySize, step: Step) -> Resu
     rows: list[Row] = []
     for group in (*paper_groups(), *own_groups(population)):
         for i, privacy in enumerate(PRIVACIES):
-            ratios = simulate_ratios(group.size, group.frequency, privacy, effort.trials)
+            ratios = simulated_ratios(group.size, group.frequency, privacy, effort.trials)
             error = ratios / group.frequency - 1.0
             for j, epsilon in enumerate(EPSILONS):
                 tails = ratio_tails(group.size, group.frequency, privacy=privacy, epsilon=epsilon)
@@ -117,13 +117,6 @@ def run_dp_tables(population: Population, effort: StudySize, step: Step) -> Resu
                     )
         step(f"{group.base} {group.source} group {group.number}")
     return Result("dp-tables", tuple(rows))
-
-
-def simulate_ratios(size: int, frequency: float, privacy: float, trials: int) -> Floats:
-    """F' = o'_2 / o'_1 from OpenDP's Laplace mechanism with b = 1/λ."""
-    whole = noisy_answers(size, privacy, trials)
-    part = noisy_answers(size * frequency, privacy, trials)
-    return np.asarray(part / whole)
 
 
 def printed_scores(privacy_factor: float = 1.0) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconpriv._version import __version__
-from reconpriv.attacks.noisy_answers import require_opendp
+from reconpriv.attacks.ratio import require_opendp
 from reconpriv.errors import InputError
 from reconpriv.research.data import Population, census_population, own_population
 from reconpriv.research.experiments import EXPERIMENTS, judge

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reconpriv.attacks.pooled_risk import pooled_share, quickly_pooled
+from reconpriv.attacks.pool import pooled_share, quickly_pooled
 from reconpriv.auditing.column_risk import ColumnRisk
 from reconpriv.auditing.columns_seen import ColumnsSeen
 from reconpriv.auditing.obstacles import Accepted, giveaway_obstacle

@@ -15,8 +15,14 @@ from made_tables import made, rounded
 from reconpriv.attacks import Effort, attack
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, attack_key
 from reconpriv.attacks.held_out import split_people
-from reconpriv.attacks.infer import attack_infer, judge_guesses
-from reconpriv.attacks.inference import NAIVE_BAYES, OWN_GROUP, features, naive_bayes_shares
+from reconpriv.attacks.infer import (
+    NAIVE_BAYES,
+    OWN_GROUP,
+    attack_infer,
+    features,
+    judge_guesses,
+    naive_bayes_shares,
+)
 from reconpriv.attacks.statistics import difference_of_shares, true_positives
 from reconpriv.errors import InputError
 from reconpriv.learning import ReconstructedNaiveBayes
@@ -255,3 +261,8 @@ def test_protection_groups_leave_less_to_learn_by_heart(pairs):
     )
     assert free["difference"] > 10 * free["its error"]
     assert guarded["difference"] < 0.4 * free["difference"]
+
+
+def test_a_table_without_public_columns_has_a_guess_for_everybody():
+    result = attack_infer(made(np.array([[600, 400]]), SAMPLED, {}))
+    assert result.baseline.share == pytest.approx(0.6, abs=0.15)

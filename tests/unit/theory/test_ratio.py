@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+from reconpriv.attacks.ratio import simulated_ratios
 from reconpriv.errors import PolicyError
-from reconpriv.research.dp_tables import paper_groups, printed_scores, simulate_ratios
+from reconpriv.research.dp_tables import paper_groups, printed_scores
 from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 
@@ -76,7 +77,7 @@ def test_the_closed_form_equals_numerical_integration(size, frequency, privacy, 
 @pytest.mark.parametrize(("size", "frequency"), [(89, 0.87), (213, 0.47)])
 def test_a_real_laplace_mechanism_has_these_tails(size, frequency):
     trials = 20_000
-    errors = simulate_ratios(size, frequency, 0.1, trials) / frequency - 1
+    errors = simulated_ratios(size, frequency, 0.1, trials) / frequency - 1
     tails = ratio_tails(size, frequency, privacy=0.1, epsilon=0.3)
     wrong = ratio_tails(size, frequency, privacy=0.1 / 1.3, epsilon=0.3)
     for share, p, off in (

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pytest
 
 import reconpriv as rp
-from reconpriv.attacks.pooled_risk import pooled_share
+from reconpriv.attacks.pool import pooled_share
 from reconpriv.tuning.reach import GOALS, excesses, missed
 from reconpriv.tuning.report import Target
 from reconpriv.tuning.sweep import EXACT, sweep

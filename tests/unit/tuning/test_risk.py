@@ -14,7 +14,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.attacks.attacked_table import AttackedTable, frequency_in
-from reconpriv.attacks.pooled_risk import pooled_share
+from reconpriv.attacks.pool import pooled_share
 from reconpriv.attacks.statistics import relative_error
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import policy_parts

@@ -10,7 +10,7 @@ from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, render, ui
 
 import reconpriv as rp
-from reconpriv.attacks.pooled_risk import pooled_share, quickly_pooled
+from reconpriv.attacks.pool import pooled_share, quickly_pooled
 from reconpriv.messages.remedies import worded
 from reconpriv.studio.pieces import policy_controls, targets
 from reconpriv.studio.pieces.parts import alert_place, button, card, footer, notice, result
