@@ -36,9 +36,9 @@ test: $(VENV)/.dev
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadscope tests/unit
 
-# The study on the whole census and every coverage at full length, which CI need not run; an hour.
+# The study on the whole census, every coverage at full length, and every combination on Spark; an hour.
 study: $(VENV)/.dev
-	RECONPRIV_STUDY=full $(BIN)/python -m pytest tests/system/research
+	RECONPRIV_STUDY=full $(BIN)/python -m pytest tests/system/research tests/system/combinations
 
 # The oldest versions that pyproject.toml allows, in an environment of their own.
 test-oldest:
