@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -11,7 +12,7 @@ def main() -> None:
     """Run the command line; the entry point of the ``reconpriv`` script."""
     # First of all: a signal during the imports must not print a traceback either.
     from reconpriv.cli.process.signals import ignore_signals, stop_on_signals, stopped
-    from reconpriv.cli.process.start import search_seldom, start_without_pandas, with_asked_command
+    from reconpriv.cli.process.start import start_without_pandas, with_asked_command
     from reconpriv.cli.process.streams import (
         give_up_printing,
         open_closed_streams,
@@ -22,7 +23,9 @@ def main() -> None:
     stop_on_signals()
     open_closed_streams()
     print_any_character()
-    search_seldom()
+    # What commands import stays, and their numbers are in arrays: by default, Python would search
+    # for garbage 200 times during an audit.
+    gc.set_threshold(100_000)
     # Before NumPy: our matrices are small, and BLAS threads that wait for a busy core use it up.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from reconpriv.cli.app import app

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from reconpriv._version import __version__
-from reconpriv.cli.commands.analyst import export, info, query, report, workload
-from reconpriv.cli.commands.attack import attack
-from reconpriv.cli.commands.audit import audit
-from reconpriv.cli.commands.columns import columns
-from reconpriv.cli.commands.crosstab import crosstab
-from reconpriv.cli.commands.doctor import doctor
-from reconpriv.cli.commands.learning import chi_square, learn
-from reconpriv.cli.commands.ledger import ledger
-from reconpriv.cli.commands.publish import publish
-from reconpriv.cli.commands.regression import linear, logistic
-from reconpriv.cli.commands.small import demo, keygen, retention
-from reconpriv.cli.commands.studio import studio
-from reconpriv.cli.commands.study import experiment
+from reconpriv.cli.commands.analyst import (
+    chi_square,
+    crosstab,
+    export,
+    info,
+    learn,
+    linear,
+    logistic,
+    query,
+    report,
+    workload,
+)
+from reconpriv.cli.commands.more import demo, doctor, experiment, keygen, retention, studio
+from reconpriv.cli.commands.publisher import attack, audit, columns, ledger, publish
 from reconpriv.cli.commands.tune import tune
-from reconpriv.cli.options.choices import Command
-from reconpriv.cli.process.output import reported
-from reconpriv.cli.process.usage import Commands
+from reconpriv.cli.options.declared import option, parameter, signed
+from reconpriv.cli.process.output import Printed, reported
+from reconpriv.cli.process.usage import Command, Commands
 
 PUBLISHER, ANALYST, MORE = "For the publisher", "For the analyst", "More"
 _ADULT = "example:adult -s occupation --public age,sex,race --missing value"
-COMMANDS: list[tuple[Callable[..., None], str, str]] = [
+COMMANDS: list[tuple[Callable[..., Any], str, str]] = [
     (columns, PUBLISHER, "columns example:adult -s occupation"),
     (audit, PUBLISHER, f"audit {_ADULT}"),
     (
@@ -121,21 +123,27 @@ def _root(
     del version
 
 
-def _reported(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its errors as a sentence and an exit code."""
+def _printing(command: Callable[..., Any]) -> Callable[..., None]:
+    """The command with its result printed, and its errors as a sentence and an exit code."""
 
     @functools.wraps(command)
-    def run(**given: object) -> None:
+    def run(json: bool = False, **given: object) -> None:
         with reported():
-            command(**given)
+            result = command(**given)
+            if result is not None:
+                (result if isinstance(result, Printed) else Printed(result)).give(json=json)
 
-    return run
+    parameters = [*inspect.signature(command).parameters.values()]
+    if command is not studio:
+        parameters.append(parameter("json", bool, _JSON))
+    return signed(run, parameters)
 
 
+_JSON = option("--json", "Print JSON instead of text.", False)
 for _command, _panel, _example in COMMANDS:
     app.command(
         _command.__name__.replace("_", "-"),
         cls=Command,
         rich_help_panel=_panel,
         epilog=f"[bold]Example[/bold]\n\nreconpriv {_example}",
-    )(_reported(_command))
+    )(_printing(_command))

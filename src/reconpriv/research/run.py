@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reconpriv._version import __version__
 from reconpriv.attacks.ratio import require_opendp
@@ -32,6 +33,18 @@ class Study:
     findings: list[Finding]
     files: list[Path]
     seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The findings, and where everything is."""
+        return {
+            "out": str(self.folder),
+            "seconds": round(self.seconds, 1),
+            "findings": [
+                {"statement": one.statement, "verdict": one.verdict, "evidence": one.evidence}
+                for one in self.findings
+            ],
+            "files": [path.name for path in self.files],
+        }
 
 
 def run_study(

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from reconpriv.cli.commands import studio as command
+from reconpriv.cli.commands import more as command
 from reconpriv.studio.server import serve
 from reconpriv.studio.server.waiting_connections import MOST_WAITING
 from reconpriv.studio.work.workspace import Workspace

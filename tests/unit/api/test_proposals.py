@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.cli.process.output import say_roles
-from reconpriv.cli.process.typed import TYPED
+from reconpriv.cli.process.output import TYPED, say_roles
 from reconpriv.errors import RolesError
 from steward_tables import TABLES
 

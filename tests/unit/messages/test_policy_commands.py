@@ -65,7 +65,7 @@ def parsed(words: list[str], schema: rp.Schema) -> rp.Policy:
     app = typer.Typer()
 
     @app.command()
-    @taking(TableOptions, PolicyOptions, left_out=ENGINE)
+    @taking(left_out=ENGINE)
     def publish(table: TableOptions, out: str, policy: PolicyOptions) -> None:
         found.append(policy.on(policy.chosen(), schema).policy)
 

@@ -4,7 +4,6 @@ import csv
 import json
 from dataclasses import replace
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +19,7 @@ from reconpriv.answers.answerer import Answerer
 from reconpriv.ask.plan import plan_queries
 from reconpriv.ask.workload import mean_relative_error
 from reconpriv.cells.cube import collect
-from reconpriv.cli.commands import tune as tune_command
-from reconpriv.cli.commands.tune import InUse, parse_numbers
+from reconpriv.cli.commands.tune import command_for, parse_numbers, policy_in_use
 from reconpriv.cli.options.policy import PolicyOptions
 from reconpriv.cli.options.table import TableOptions
 from reconpriv.errors import PolicyError
@@ -522,7 +520,7 @@ def test_a_current_policy_that_alone_reaches_the_target_is_recommended(adult):
 
 
 def test_the_current_policy_is_that_of_publish_unless_another_is_given():
-    assert PolicyOptions().chosen() == sweeping.CURRENT == InUse.of(None).policy
+    assert PolicyOptions().chosen() == sweeping.CURRENT == policy_in_use(None, None).chosen()
 
 
 def test_of_settings_that_hardly_differ_the_smallest_p_is_recommended(adult):
@@ -708,8 +706,7 @@ def test_a_command_that_would_be_refused_is_not_printed(cli, tmp_path):
 
 def test_the_command_repeats_no_password():
     options = TableOptions("postgresql://me:secret/word@host/db", "s", table="people")
-    chosen = SimpleNamespace(policy=rp.Policy(0.5, 0.5, 0.3))
-    command = tune_command._command(options, chosen)
+    command = command_for(options, rp.Policy(0.5, 0.5, 0.3))
     assert "secret" not in command
     assert command.startswith('reconpriv publish "$DATABASE_URL" release/ -s s --table people')
 

@@ -1,20 +1,18 @@
-"""The analyst's commands: query, info, export, report and workload."""
+"""The analyst's commands: each asks a release, but for `workload`, which draws questions."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from reconpriv.cli.options import shared as opt
-from reconpriv.cli.options.charting import CHART, check_chart_option, give_answer
-from reconpriv.cli.options.declared import argument, option, taking
+from reconpriv.cli.options.declared import REQUIRED, argument, option, shared, taking
 from reconpriv.cli.options.shared import open_with_warnings
 from reconpriv.cli.options.table import ENGINE, TableOptions
-from reconpriv.cli.process.output import say_all, show, show_json
-from reconpriv.cli.process.streams import echo, printing
+from reconpriv.cli.process.output import Printed, say_all
 from reconpriv.errors import PolicyError
 from reconpriv.messages.redaction import shown_path
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 OUTPUT: Any = option("-o, --out FILE", "The CSV file to write.")
 
 
+@taking()
 def query(
     release: Path = opt.RELEASE,
     sql: str | None = argument(
@@ -34,25 +33,20 @@ def query(
         "A CSV file of queries: one column per attribute, or a single column named sql.",
     ),
     out: Path | None = OUTPUT,
-    overwrite: bool = option("--overwrite", "Replace the file, or the chart.", False),
-    estimator: str = opt.ESTIMATOR,
-    confidence: float = opt.CONFIDENCE,
-    simultaneous: bool = option(
-        "--simultaneous", "With GROUP BY: make all intervals hold at once, at that level.", False
-    ),
-    whole_bins: bool = opt.WHOLE_BINS,
+    *,
+    asked: opt.AnswerOptions,
     score: opt.Texts = option(
         "--score VALUE=NUMBER",
         "The number that a sensitive value stands for in averages; for every value.",
         repeatable=True,
     ),
-    chart: Path | None = CHART,
+    drawing: opt.ChartOptions,
     memory: str | None = opt.MEMORY,
-    json: bool = opt.JSON,
-) -> None:
+) -> Any:
     """Answer queries from a release, with intervals for the values in the original table."""
     if (sql is None) == (batch is None):
         raise PolicyError("Give either an SQL query or --batch FILE.")
+    chart, overwrite, simultaneous = drawing.chart, drawing.overwrite, asked.simultaneous
     for given, needs in (
         (out is not None and batch is None, "-o needs --batch"),
         (overwrite and out is None and chart is None, "--overwrite needs -o or --chart"),
@@ -62,32 +56,33 @@ def query(
         if given:
             raise PolicyError(f"{needs}.")
     if chart is not None:
-        check_chart_option(chart, overwrite=overwrite)
+        drawing.check()
     opened = open_with_warnings(release, memory)
+    scores = _scores(opened, score)
     if batch is not None:
-        from reconpriv.answers.batch import read_batch
+        from reconpriv.answers.batch import read_batch, write_answers
 
-        scores = _scores(opened, score)
-        rows, questions = read_batch(batch, opened, whole_bins=whole_bins, scores=scores)
-        answers = opened.answer_many(questions, estimator=estimator, confidence=confidence)
-        _write_batch(rows, answers, out, overwrite, json)
-        return
+        rows, questions = read_batch(batch, opened, whole_bins=asked.whole_bins, scores=scores)
+        answers = opened.answer_many(
+            questions, estimator=asked.estimator, confidence=asked.confidence
+        )
+        text = StringIO()
+        write_answers(text, rows, answers)
+        if out is None:
+            found = {"answers": [answer.as_dict() for answer in answers]}
+            return Printed(found, text.getvalue())
+        _write(out, text, overwrite=overwrite)
+        return Printed({"answers": len(answers), "file": str(out)}, "")
     assert sql is not None
-    answer = opened.sql(
-        sql,
-        estimator=estimator,
-        confidence=confidence,
-        simultaneous=simultaneous,
-        whole_bins=whole_bins,
-        scores=_scores(opened, score),
-    )
-    from reconpriv.answers.figure import Figure
-    from reconpriv.estimate.counts import Estimate
+    answer = opened.sql(sql, scores=scores, **vars(asked))
+    if simultaneous:
+        from reconpriv.answers.figure import Figure
+        from reconpriv.estimate.counts import Estimate
 
-    if simultaneous and isinstance(answer, Estimate | Figure):
-        what = "count" if isinstance(answer, Estimate) else "figure"
-        raise PolicyError(f"--simultaneous needs a GROUP BY query; this is a single {what}.")
-    give_answer(answer, chart, overwrite=overwrite, json=json)
+        if isinstance(answer, Estimate | Figure):
+            what = "count" if isinstance(answer, Estimate) else "figure"
+            raise PolicyError(f"--simultaneous needs a GROUP BY query; this is a single {what}.")
+    return drawing.drawn(answer)
 
 
 def _scores(release: Release, said: list[str] | None) -> dict[object, float] | None:
@@ -112,49 +107,20 @@ def _scores(release: Release, said: list[str] | None) -> dict[object, float] | N
     return scores
 
 
-def _write_batch(
-    rows: list[list[str]], answers: list[Any], out: Path | None, overwrite: bool, json: bool
-) -> None:
-    from reconpriv.answers.batch import write_answers
-
-    if out is not None or not json:
-        with _csv_output(out, overwrite) as stream:
-            write_answers(stream, rows, answers)
-    if json and out is None:
-        show_json({"answers": [answer.as_dict() for answer in answers]})
-    elif json:
-        show_json({"answers": len(answers), "file": str(out)})
-
-
-@contextlib.contextmanager
-def _csv_output(out: Path | None, overwrite: bool, private: str = "") -> Iterator[TextIO]:
-    """Standard output, or a file that appears only when complete.
-
-    ``private`` names what only its owner may read.
-    """
-    if out is None:
-        with printing():
-            yield sys.stdout
-            sys.stdout.flush()
-        return
+def _write(out: Path, text: StringIO, *, overwrite: bool, private: str = "") -> None:
+    """Write a file that appears only when complete; ``private`` names one for its owner alone."""
     from reconpriv.writing.file import whole_file
 
-    with (
-        whole_file(out, overwrite=overwrite, private=private) as work,
-        work.open("w", encoding="utf-8", newline="") as stream,
-    ):
-        yield stream
+    with whole_file(out, overwrite=overwrite, private=private) as work:
+        work.write_text(text.getvalue(), encoding="utf-8", newline="")
 
 
-def info(release: Path = opt.RELEASE, json: bool = opt.JSON) -> None:
+def info(release: Path = opt.RELEASE) -> Any:
     """Explain a release: what is exact, what is estimated, and how."""
-    opened = open_with_warnings(release)
-    if json:
-        show_json(opened.info())
-    else:
-        from reconpriv.show.results.release import info_document
+    from reconpriv.show.results.release import info_document
 
-        show(info_document(opened))
+    opened = open_with_warnings(release)
+    return Printed(opened.info(), lambda: info_document(opened))
 
 
 def export(
@@ -168,8 +134,7 @@ def export(
         "--plain", "Write the records alone, without their trials and without a script.", False
     ),
     overwrite: bool = opt.OVERWRITE,
-    json: bool = opt.JSON,
-) -> None:
+) -> Any:
     """Write the published records, with their labels, for SPSS, Stata, SAS or R.
 
     Records carry the trials and the design weight of their group. A script beside the file (.sps,
@@ -187,22 +152,20 @@ def export(
         file, groups=groups, margins=margins, plain=plain, overwrite=overwrite
     )
     say_all("note", notes)
-    script = {"script": str(script_path(file))} if scripted else {}
-    if json:
-        show_json({"release": str(release), "file": str(file), **script, "notes": list(notes)})
-    else:
-        what = "Groups" if groups else "Margins" if margins else "Records"
-        echo(f"{what} written to {shown_path(file)}.")
-        if scripted:
-            echo(f"{shown_path(script_path(file))} shows how to count in it.")
+    what = "Groups" if groups else "Margins" if margins else "Records"
+    found: dict[str, Any] = {"release": str(release), "file": str(file)}
+    text = f"{what} written to {shown_path(file)}."
+    if scripted:
+        found["script"] = str(script_path(file))
+        text += f"\n{shown_path(script_path(file))} shows how to count in it."
+    return Printed(found | {"notes": list(notes)}, text)
 
 
 def report(
     release: Path = opt.RELEASE,
     out: Path = option("-o, --out FILE", "The HTML file to write.", Path("report.html")),
     overwrite: bool = opt.OVERWRITE,
-    json: bool = opt.JSON,
-) -> None:
+) -> Any:
     """Write a page for analysts: what is exact, how far off the rest is, how to query it.
 
     One HTML file, made from the release alone, so it may be published with the release.
@@ -211,13 +174,11 @@ def report(
 
     check_file(out, overwrite=overwrite)
     open_with_warnings(release).report(out, overwrite=overwrite)
-    if json:
-        show_json({"release": str(release), "file": str(out)})
-    else:
-        echo(f"Report written to {shown_path(out)}.")
+    found = {"release": str(release), "file": str(out)}
+    return Printed(found, f"Report written to {shown_path(out)}.")
 
 
-@taking(TableOptions, left_out=ENGINE)
+@taking(left_out=ENGINE)
 def workload(
     table: TableOptions,
     queries: int = option("--queries", "How many queries to draw.", 5_000),
@@ -230,8 +191,7 @@ def workload(
     estimator: str = opt.ESTIMATOR,
     out: Path | None = OUTPUT,
     overwrite: bool = opt.OVERWRITE,
-    json: bool = opt.JSON,
-) -> None:
+) -> Any:
     """Draw the paper's pool of random count queries; measure a release's error on it."""
     from reconpriv.estimate.counts import ESTIMATORS
 
@@ -244,32 +204,166 @@ def workload(
     if estimator != "mle" and release is None:
         raise PolicyError("--estimator needs --release.")
     ESTIMATORS.find(estimator)
-    opened = table.open()
-    with contextlib.closing(opened):
+    with contextlib.closing(table.open()) as opened:
         pool = opened.workload(
             queries=queries,
             min_selectivity=min_selectivity,
             max_attributes=max_attributes,
             seed=seed,
         )
-    summary: dict[str, float | int | str] = {
+    found: dict[str, Any] = {
         "queries": len(pool),
         "candidates": pool.candidates,
         "records": pool.records,
     }
     if release is not None:
-        summary["mean_relative_error"] = open_with_warnings(release).workload_error(
-            pool, estimator=estimator
-        )
+        measured = open_with_warnings(release)
+        found["mean_relative_error"] = measured.workload_error(pool, estimator=estimator)
     if out is not None:
         from reconpriv.ask.workload import write_workload
 
-        with _csv_output(out, overwrite, private="a workload") as stream:
-            write_workload(stream, pool)
-        summary["file"] = str(out)
-    if json:
-        show_json(summary)
-        return
-    for name, value in summary.items():
-        shown = f"{value:.4f}" if isinstance(value, float) else value
-        echo(f"{name.replace('_', ' '):22}{shown}")
+        text = StringIO()
+        write_workload(text, pool)
+        _write(out, text, overwrite=overwrite, private="a workload")
+        found["file"] = str(out)
+    shown = ((n, f"{x:.4f}" if isinstance(x, float) else x) for n, x in found.items())
+    return Printed(found, "\n".join(f"{name.replace('_', ' '):22}{x}" for name, x in shown))
+
+
+@taking()
+def crosstab(
+    release: Path = opt.RELEASE,
+    rows: str = argument("ROWS", "The column, or columns A,B,…, down the side."),
+    columns: str | None = argument("COLUMN", "The column across the top.", None),
+    where: str | None = option("--where SQL", "A condition, to tabulate only some records."),
+    shares: str | None = option(
+        "--shares row|column|all",
+        "Shares of the row, the column or the whole table instead of counts.",
+    ),
+    totals: bool = option("--totals", "Add totals by row, by column and of everything.", False),
+    widest: str | None = option(
+        "--widest LIMIT",
+        "Flag wider intervals: a number of records, or 20% of the estimate; of shares, 5% means"
+        " percentage points.",
+    ),
+    *,
+    asked: opt.AnswerOptions,
+    drawing: opt.ChartOptions,
+    memory: str | None = opt.MEMORY,
+) -> Any:
+    """Tabulate columns of the original table, with intervals: counts or shares, and totals."""
+    names = opt.split_names(rows)
+    if not names:
+        raise PolicyError("ROWS is empty.", hint="Name a column.")
+    drawing.check()
+    names += [] if columns is None else [columns]
+    opened = open_with_warnings(release, memory)
+    return drawing.drawn(
+        opened.crosstab(names, where, shares=shares, totals=totals, widest=widest, **vars(asked))
+    )
+
+
+def chi_square(
+    release: Path = opt.RELEASE,
+    columns: str = argument("A,B,…", "Public columns, tested jointly."),
+    where: str | None = opt.WHERE,
+    margins: bool = opt.MARGINS,
+    memory: str | None = opt.MEMORY,
+) -> Any:
+    """Test whether the sensitive column depends on public ones, allowing for the randomisation."""
+    opened = open_with_warnings(release, memory)
+    return opened.chi_square(opt.split_names(columns), where, margins=margins)
+
+
+def learn(
+    release: Path = opt.RELEASE,
+    target: str | None = option(
+        "--target COLUMN", "The column to predict; by default the sensitive one."
+    ),
+    features: opt.Texts = option(
+        "--features A,B,…", "The columns to predict from; by default all others.", repeatable=True
+    ),
+    test: str | None = option(
+        "--test TABLE", "A file of records to predict, with their true values."
+    ),
+    where: str | None = opt.WHERE,
+    alpha: float = option("--alpha", "Laplace smoothing, in records.", 1.0),
+    margins: bool = opt.MARGINS,
+    memory: str | None = opt.MEMORY,
+) -> Any:
+    """Train naive Bayes on reconstructed distributions; --json prints the whole model."""
+    from reconpriv.learning.evaluate import learn as run
+
+    chosen = opt.listed_names("--features", features)
+    opened = open_with_warnings(release, memory)
+    return run(opened, target, chosen, where=where, alpha=alpha, test=test, margins=margins)
+
+
+@dataclass(frozen=True)
+class RegressionOptions:
+    """What both regressions take; each field is an option."""
+
+    features: list[str] = shared(
+        "--features A,B,…",
+        "The columns that explain; C(age) takes the values of a number as categories.",
+        REQUIRED,
+        repeatable=True,
+    )
+    where: str | None = shared(opt.WHERE)
+    merge: opt.Texts = shared(
+        "--merge NAME=VALUE,…", "Take several sensitive values as one with a new name; repeatable."
+    )
+    reference: opt.Texts = shared(
+        "--reference COLUMN=VALUE",
+        "Compare the values of a column with this one instead of the most frequent; repeatable.",
+    )
+    confidence: float = shared(opt.CONFIDENCE)
+    margins: bool = shared(opt.MARGINS)
+
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments in Python."""
+        merged = opt.split_assignments("--merge", self.merge, "Write NAME=VALUE,VALUE.")
+        return {
+            **vars(self),
+            "features": opt.listed_names("--features", self.features),
+            "merge": {name: opt.split_names(values) for name, values in merged.items()},
+            "reference": opt.split_assignments(
+                "--reference", self.reference, "Write COLUMN=VALUE."
+            ),
+        }
+
+
+@taking()
+def logistic(
+    release: Path = opt.RELEASE,
+    target: list[str] = option(
+        "--target VALUE",
+        "A sensitive value against all others (repeat it for a set of them), or the sensitive"
+        " column for a multinomial model.",
+        REQUIRED,
+    ),
+    *,
+    options: RegressionOptions,
+    drawing: opt.ChartOptions,
+    memory: str | None = opt.MEMORY,
+) -> Any:
+    """Fit the logistic regression of the sensitive column that the original table would have."""
+    asked = options.arguments()
+    drawing.check()
+    opened = open_with_warnings(release, memory)
+    return drawing.drawn(opened.logistic(target[0] if len(target) == 1 else target, **asked))
+
+
+@taking()
+def linear(
+    release: Path = opt.RELEASE,
+    outcome: str = option("--outcome COLUMN", "The public number to explain.", REQUIRED),
+    *,
+    options: RegressionOptions,
+    drawing: opt.ChartOptions,
+    memory: str | None = opt.MEMORY,
+) -> Any:
+    """Fit the linear regression of a public number that the original table would have."""
+    asked = options.arguments()
+    drawing.check()
+    return drawing.drawn(open_with_warnings(release, memory).linear(outcome, **asked))

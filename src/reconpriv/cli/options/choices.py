@@ -9,14 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-import typer.core
-
-from reconpriv.cli.options.repeated import refuse_repeated
-from reconpriv.cli.process.output import reported
-from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
 
 _PLACE = re.compile(r"\{([a-z ]+)([|,]?)\}")
@@ -89,31 +83,3 @@ def fill_in(parameters: Iterable[Any]) -> None:
 def _listed(place: re.Match[str]) -> str:
     names, mark = names_of(place[1]), place[2]
     return mark.join(names) if mark else listed(names, "or")
-
-
-# What stands for a path in the usage of a command.
-_PATHS = ("DIR", "FILE", "KEY", "OUT", "RELEASE", "TABLE")
-
-
-class Command(typer.core.TyperCommand):
-    """A command whose help may name what is registered, whose options are all heard.
-
-    Its paths are not empty: an empty one would mean the current folder.
-    """
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """All options and arguments, ready for display."""
-        fill_in(self.params)
-        return super().get_params(ctx)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words of the command."""
-        any_empty = "" in args
-        refuse_repeated(self, ctx, args)
-        rest = super().parse_args(ctx, args)
-        for one in self.params if any_empty else ():
-            if ctx.params.get(one.name) in ("", Path()) and one.metavar in _PATHS:
-                with reported():
-                    name = one.opts[0] if one.opts[0].startswith("-") else one.metavar
-                    raise PolicyError(f"{name} is empty.", hint="Is a variable not set?")
-        return rest

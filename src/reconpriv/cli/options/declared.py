@@ -22,7 +22,7 @@ from typer.models import ParameterInfo
 
 from reconpriv.cli.options.choices import one_of, registered
 
-Command = Callable[..., None]
+Command = Callable[..., Any]
 REQUIRED = ...
 # A placeholder that lists words to choose from, or that stands for a registry.
 _WORDS = re.compile(r"[a-z-]+(\|[a-z-]+)+")
@@ -92,9 +92,9 @@ def optional(options: type, field: str) -> Any:
 
 
 def taking(
-    *groups: type, left_out: Sequence[str] = (), instead: Mapping[str, Any] | None = None
+    *, left_out: Sequence[str] = (), instead: Mapping[str, Any] | None = None
 ) -> Callable[[Command], Command]:
-    """Replace each parameter whose type is one of the dataclasses with their fields.
+    """Replace each parameter whose type is a dataclass of options with its fields.
 
     ``left_out`` are fields that the command has no use for, ``instead`` declares others anew.
     """
@@ -104,33 +104,35 @@ def taking(
         parameters: list[inspect.Parameter] = []
         holders: dict[str, list[str]] = {}
         for name, one in inspect.signature(command).parameters.items():
-            if own[name] not in groups:
-                parameters.append(_parameter(name, own[name], one.default))
+            if not dataclasses.is_dataclass(own[name]):
+                parameters.append(parameter(name, own[name], one.default))
                 continue
             hints, fields = get_type_hints(own[name]), declared_in(own[name])
-            kept = {field: hints[field] for field in fields if field not in left_out}
-            holders[name] = [*kept]
-            for field, hint in kept.items():
-                parameters.append(
-                    _parameter(field, hint, (instead or {}).get(field, fields[field]))
-                )
+            holders[name] = [field for field in fields if field not in left_out]
+            declared = fields | dict(instead or {})
+            parameters += (parameter(one, hints[one], declared[one]) for one in holders[name])
 
         @functools.wraps(command)
-        def with_options(**given: Any) -> None:
+        def with_options(**given: Any) -> Any:
             held = {
                 name: own[name](**{field: given.pop(field) for field in fields})
                 for name, fields in holders.items()
             }
-            command(**held, **given)
+            return command(**held, **given)
 
-        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        with_options.__annotations__ = {one.name: one.annotation for one in parameters}
-        return with_options
+        return signed(with_options, parameters)
 
     return replaced
 
 
-def _parameter(name: str, hint: Any, declared: Any) -> inspect.Parameter:
+def signed(command: Command, parameters: Sequence[inspect.Parameter]) -> Command:
+    """The command with these parameters, from which Typer makes arguments and options."""
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+def parameter(name: str, hint: Any, declared: Any) -> inspect.Parameter:
     """A keyword-only parameter, so one with a default may precede one without."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=declared

@@ -1,4 +1,4 @@
-"""The options that make a policy, the same in every command that takes one."""
+"""The options that make a policy, and those that accept what would otherwise be refused."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reconpriv.cli.options.declared import shared
 from reconpriv.cli.options.shared import POLICY, Texts, listed_names, split_assignments
+from reconpriv.columns.schema import MAX_UNIQUE
 from reconpriv.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -156,6 +157,35 @@ class PolicyOptions:
             rho=self.margins_rho,
             tables=tables and [names for text in tables for names in split_tables(text)],
         )
+
+
+@dataclass(frozen=True)
+class AcceptOptions:
+    """What the steward accepts; each field is an option."""
+
+    keep_identifier: Texts = shared(
+        "--keep-identifier A,B,…",
+        "Nearly unique public columns to publish anyway; others are refused.",
+        repeatable=True,
+    )
+    keep_giveaway: Texts = shared(
+        "--keep-giveaway A,B,…",
+        "Public columns to publish although they give the sensitive value away.",
+        repeatable=True,
+    )
+    max_unique: float = shared(
+        "--max-unique SHARE",
+        "The largest share of records that may be unique on the public columns.",
+        MAX_UNIQUE,
+    )
+
+    def chosen(self) -> dict[str, Any]:
+        """The same as arguments in Python."""
+        return {
+            "keep_identifier": listed_names("--keep-identifier", self.keep_identifier) or [],
+            "keep_giveaway": listed_names("--keep-giveaway", self.keep_giveaway) or [],
+            "max_unique": self.max_unique,
+        }
 
 
 _MARGINS = ("margins", "margins_rho", "margins_delta", "margin_tables")

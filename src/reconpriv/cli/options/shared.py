@@ -1,17 +1,20 @@
-"""Options that several commands take one by one, and what the texts of options stand for."""
+"""Options that several commands take, and what the texts of options stand for."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.cli.options.declared import argument, option
-from reconpriv.cli.process.output import say, say_all
+from reconpriv.cli.options.declared import argument, option, shared
+from reconpriv.cli.process.output import Printed, say, say_all
 from reconpriv.errors import PolicyError
+from reconpriv.messages.redaction import shown_path
 
 if TYPE_CHECKING:
+    from reconpriv.messages.readable import Plottable
     from reconpriv.release.release import Release
 
 # The panels of the help of a command.
@@ -21,13 +24,8 @@ POLICY = "Policy"
 # What an option holds that takes a list: a text for each time it was given.
 Texts = list[str] | None
 
-JSON: Any = option("--json", "Print JSON instead of text.", False)
 MEMORY: Any = option(
     "--memory 2GB", "Memory for counting before spilling to disk.", rich_help_panel=TABLE
-)
-INTERNAL_REPORT: Any = option(
-    "--report FILE",
-    "Also write the publisher's report to this HTML file (internal: not for release).",
 )
 OVERWRITE: Any = option("--overwrite", "Replace the file.", False)
 
@@ -39,9 +37,52 @@ MARGINS: Any = option(
     "--margins/--no-margins", "Use the margins of the release, or its records alone.", True
 )
 WHERE: Any = option("--where SQL", "A condition on public columns, to use only some records.")
-WHOLE_BINS: Any = option(
-    "--whole-bins", "If a condition cuts a bin or group, count all of it and say so.", False
-)
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """How a release answers; each field is an option."""
+
+    estimator: str = shared(ESTIMATOR)
+    confidence: float = shared(CONFIDENCE)
+    simultaneous: bool = shared(
+        "--simultaneous", "Make all intervals of a table hold at once, at that level.", False
+    )
+    whole_bins: bool = shared(
+        "--whole-bins", "If a condition cuts a bin or group, count all of it and say so.", False
+    )
+
+
+@dataclass(frozen=True)
+class ChartOptions:
+    """A file to draw an answer in; each field is an option."""
+
+    chart: Path | None = shared(
+        "--chart FILE",
+        "Also draw the answer with its intervals: .html, .svg, .png or .json (Vega-Lite).",
+    )
+    overwrite: bool = shared(OVERWRITE)
+
+    def check(self) -> None:
+        """Refuse a chart that cannot be written, before any work is done."""
+        if self.chart is not None:
+            from reconpriv.show.charts.chart import check_chart
+
+            check_chart(self.chart, overwrite=self.overwrite)
+        elif self.overwrite:
+            raise PolicyError("--overwrite needs --chart.")
+
+    def drawn(self, answer: Plottable) -> Printed:
+        """Draw an answer if asked to; a chart that fails leaves nothing behind."""
+        from reconpriv.show.results.registered import document_of
+
+        # A crosstab as a list would not show that it has columns.
+        two_way = getattr(answer, "two_way", lambda: answer)
+        more, after = {}, ""
+        if self.chart is not None:
+            answer.plot().save(self.chart, overwrite=self.overwrite)
+            more, after = {"chart": str(self.chart)}, f"Chart written to {shown_path(self.chart)}."
+        return Printed(answer, lambda: document_of(two_way()), more, after)
 
 
 def open_with_warnings(folder: Path, memory: str | None = None) -> Release:

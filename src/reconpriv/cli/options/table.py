@@ -147,24 +147,16 @@ class TableOptions:
         assert self.sensitive is not None
         warn_of_password(self.source)
         return read(
-            self.source,
-            sensitive=self.sensitive,
+            **self.given("public", "drop", "bin", "group"),
             public=self._public(),
             drop=listed_names("--drop", self.drop) or [],
-            person=self.person,
-            rows_per_person=self.rows_per_person,
-            domain=self.domain,
-            missing=self.missing,
-            sql=self.sql,
-            table=self.table,
-            threads=self.threads,
-            memory=self.memory,
-            engine=self.engine,
-            master=self.master,
-            labels=self.labels,
             bin=split_assignments("--bin", self.bin, HOW),
             group=split_assignments("--group", self.group, HOW_TO_GROUP),
         )
+
+    def given(self, *left_out: str) -> dict[str, Any]:
+        """The fields as arguments in Python, without some."""
+        return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def _public(self) -> list[str] | str | None:
         """The public columns, or ``all``, which goes with no other name."""

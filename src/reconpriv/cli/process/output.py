@@ -7,8 +7,9 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -22,7 +23,6 @@ from reconpriv.cli.process.streams import (
     prints_unicode,
     silence_standard_output,
 )
-from reconpriv.cli.process.typed import TYPED
 from reconpriv.errors import ReconprivError, RolesError
 from reconpriv.messages.commands import folded
 from reconpriv.messages.one_line import LONGEST_SENTENCE, escaped_json, printable, sentence
@@ -31,6 +31,9 @@ from reconpriv.messages.remedies import worded
 
 if TYPE_CHECKING:
     from reconpriv.show.document import Document
+
+TYPED: list[str] = []
+"""The words of the command that runs, for messages that repeat it."""
 
 EXIT_NOT_PRIVATE = 1
 EXIT_BAD_INPUT = 2
@@ -119,14 +122,42 @@ def say_all(kind: str, texts: Iterable[str]) -> None:
         say(kind, text)
 
 
-def give(result: Any, *, json: bool, **more: Any) -> None:
-    """Print a result: as JSON, with what is ``more`` in it, or as its document."""
-    if json:
-        show_json(result.as_dict() | more)
-        return
-    from reconpriv.show.results.registered import document_of
+@dataclass(frozen=True)
+class Printed:
+    """What a command prints, and what it exits with.
 
-    show(document_of(result, option_words))
+    ``text`` (or the document that it makes) replaces that of the result, ``after`` follows either;
+    JSON has what is ``more`` instead.
+    """
+
+    result: Any
+    text: str | Callable[[], Document] | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+    after: str = ""
+    code: int = 0
+
+    def give(self, *, json: bool) -> None:
+        """Print it as JSON, or as text, and exit."""
+        if json:
+            plain = self.result if isinstance(self.result, dict) else self.result.as_dict()
+            show_json(plain | self.more)
+        else:
+            self._show()
+            if self.after:
+                echo(self.after.removesuffix("\n"))
+        if self.code:
+            raise typer.Exit(self.code)
+
+    def _show(self) -> None:
+        if isinstance(self.text, str):
+            if self.text:
+                echo(self.text.removesuffix("\n"))
+        elif self.text is not None:
+            show(self.text())
+        else:
+            from reconpriv.show.results.registered import document_of
+
+            show(document_of(self.result, option_words))
 
 
 def show(shown: Document) -> None:

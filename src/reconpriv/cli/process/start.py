@@ -1,8 +1,7 @@
-"""A quick start: no pandas, few searches for garbage, and only the command that was asked for."""
+"""A quick start: no pandas, and only the command that was asked for."""
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Sequence
 from copy import copy
@@ -12,15 +11,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import typer
-
-# New objects between two searches; Python's default is some hundreds, 200 searches for an audit.
-# What commands import stays, and their numbers are in arrays.
-_OBJECTS = 100_000
-
-
-def search_seldom() -> None:
-    """Search for garbage only where there may be some."""
-    gc.set_threshold(_OBJECTS)
 
 
 class NoPandas(MetaPathFinder):

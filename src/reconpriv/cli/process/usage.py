@@ -1,17 +1,79 @@
-"""The group of all commands: usage errors do not repeat a password, a key or a folder."""
+"""How the words of a command line are parsed: nothing is dropped, and no secret is repeated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
+from pathlib import Path
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from reconpriv.cli.options.repeated import refuse_repeated
-from reconpriv.cli.process.typed import TYPED
+from reconpriv.cli.options.choices import fill_in
+from reconpriv.cli.process.output import TYPED, reported
+from reconpriv.errors import PolicyError
 from reconpriv.messages.one_line import sentence
+from reconpriv.messages.phrases import listed
 from reconpriv.messages.redaction import without_folders, without_secrets
+
+# What stands for a path in the usage of a command.
+_PATHS = ("DIR", "FILE", "KEY", "OUT", "RELEASE", "TABLE")
+
+
+class Command(TyperCommand):
+    """A command whose help may name what is registered, whose options are all heard.
+
+    Its paths are not empty: an empty one would mean the current folder.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options and arguments, ready for display."""
+        fill_in(self.params)
+        return super().get_params(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command."""
+        any_empty = "" in args
+        _refuse_repeated(self, ctx, args)
+        rest = super().parse_args(ctx, args)
+        for one in self.params if any_empty else ():
+            if ctx.params.get(one.name) in ("", Path()) and one.metavar in _PATHS:
+                with reported():
+                    name = one.opts[0] if one.opts[0].startswith("-") else one.metavar
+                    raise PolicyError(f"{name} is empty.", hint="Is a variable not set?")
+        return rest
+
+
+def _refuse_repeated(command: Any, ctx: Any, words: list[str]) -> None:
+    """Refuse the words of a command if an option that takes one value has several.
+
+    The parser would keep the last one and drop the others without a word. A switch may be repeated,
+    but not together with its opposite.
+    """
+    if ctx.resilient_parsing:  # the shell completes a line that need not be right yet
+        return
+    parser = command.make_parser(ctx)
+    options = [one for one in command.get_params(ctx) if isinstance(one, TyperOption)]
+    for option in options:
+        collecting = copy(option)
+        collecting.multiple = True
+        collecting.add_to_parser(parser, ctx)  # in place of the option itself
+    given = parser.parse_args(list(words))[0]
+    for option in options:
+        values = given.get(option.name, [])
+        if len(set(values) if option.is_flag else values) > 1 and not option.multiple:
+            with reported():
+                raise _repeated(option, values)
+
+
+def _repeated(option: Any, values: list[Any]) -> PolicyError:
+    name = max(option.opts, key=len)
+    if option.is_flag:
+        return PolicyError(f"Give either {name} or {option.secondary_opts[0]}, not both.")
+    often = "twice" if len(values) == 2 else f"{len(values)} times"
+    shown = listed([repr(without_secrets(without_folders(v, [v]), [v])) for v in values])
+    return PolicyError(f"{name} is given {often}: {shown}.", hint="It takes one value.")
 
 
 class Commands(TyperGroup):
@@ -26,7 +88,7 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the options before the command."""
-        refuse_repeated(self, ctx, args)
+        _refuse_repeated(self, ctx, args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
