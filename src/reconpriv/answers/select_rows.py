@@ -22,8 +22,7 @@ from reconpriv.estimate.measures import Measure
 from reconpriv.estimate.shares import Labels
 
 if TYPE_CHECKING:
-    from reconpriv.ask.sql.aggregates import Having, OrderBy
-    from reconpriv.ask.sql.select import SelectQuery
+    from reconpriv.ask.sql.select import Having, OrderBy, SelectQuery
 
 Row = tuple[Labels, tuple[Answer, ...]]
 Ranks = Mapping[Value, int]
@@ -66,8 +65,7 @@ def select_table(
     answerer: Answerer, query: SelectQuery, settings: Settings, *, simultaneous: bool
 ) -> FigureTable:
     """Answer every figure for every row, then choose and sort the rows."""
-    shape = query.shape
-    answerer, by = with_groupings(answerer, shape)
+    answerer, by = with_groupings(answerer, query.by)
     found = []
     for one in query.figures:
         rows = answer_rows(answerer, one, by, settings, simultaneous=simultaneous)
@@ -77,7 +75,7 @@ def select_table(
     else:  # a row is shown even if nothing in it is counted
         listed = answerer.table(query.rows, by, Settings())
         every = [tuple(key[name] for name in by) for key, _ in listed]
-    labels = [grouping.label for grouping in shape.by]
+    labels = [grouping.label for grouping in query.by]
     table: list[Row] = [
         (
             dict(zip(by, key, strict=True)),
@@ -96,8 +94,8 @@ def select_table(
     for order in reversed(query.order):
         table = _sorted(table, order, recodings, ranks)
     kept = [row for row in table if _keeps(query.having, row[1], ranks)]
-    end = None if shape.limit is None else shape.offset + shape.limit
-    cut = kept[shape.offset : end]
+    end = None if query.limit is None else query.offset + query.limit
+    cut = kept[query.offset : end]
     by_answer = bool(query.having) or any(one.aggregate is not None for one in query.order)
     picked = len(cut) < len(table) and by_answer and not simultaneous
     whole_bins = [one.remark for one in query.having if one.remark is not None]
@@ -151,19 +149,19 @@ def _sorted(
     ranks: Sequence[Ranks | None],
 ) -> list[Row]:
     """A stable sort: bins and classes in their order, a missing value last or first."""
-    by, place = order.order, order.aggregate
-    found = [row[0][by.label] if place is None else row[1][place].value for row in rows]
+    place = order.aggregate
+    found = [row[0][order.label] if place is None else row[1][place].value for row in rows]
     rank = None if place is None else ranks[place]
     if place is None:
-        shown = sorted_for_display(set(found) - {None}, recodings.get(by.label))
+        shown = sorted_for_display(set(found) - {None}, recodings.get(order.label))
         rank = {value: i for i, value in enumerate(shown)}
     pairs = list(zip(found, rows, strict=True))
     missing = [row for value, row in pairs if value is None]
     present = [(_comparable(value) if rank is None else rank[value], row) for value, row in pairs
                if value is not None]  # fmt: skip
-    present.sort(key=lambda pair: pair[0], reverse=by.descending)
+    present.sort(key=lambda pair: pair[0], reverse=order.descending)
     sorted_rows = [row for _, row in present]
-    return [*missing, *sorted_rows] if by.missing_first else [*sorted_rows, *missing]
+    return [*missing, *sorted_rows] if order.missing_first else [*sorted_rows, *missing]
 
 
 def _remarked(one: Answer, always: Sequence[str], estimated: Sequence[str]) -> Answer:

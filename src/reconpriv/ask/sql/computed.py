@@ -21,7 +21,7 @@ from reconpriv.errors import InputError
 from reconpriv.sources.column_names import free_name
 
 if TYPE_CHECKING:
-    from reconpriv.ask.sql.grouping import Shape
+    from reconpriv.ask.sql.select import Grouping
 
 _NAN = object()
 _PLAIN = (
@@ -31,12 +31,12 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def with_groupings(answerer: Answerer, shape: Shape) -> tuple[Answerer, list[str]]:
+def with_groupings(answerer: Answerer, by: Sequence[Grouping]) -> tuple[Answerer, list[str]]:
     """The columns to group by; expressions become columns of the cells."""
     taken = [column.name for column in answerer.cells.schema.columns]
     names: list[str] = []
     computed: dict[str, str] = {}
-    for grouping in shape.by:
+    for grouping in by:
         name = grouping.column
         if name is None:
             name = free_name("expression", [*taken, *computed])

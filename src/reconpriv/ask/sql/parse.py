@@ -34,7 +34,7 @@ _R = TypeVar("_R")
 # A condition is parsed on a separate line, so positions in it need no shift.
 _BEFORE_CONDITION = "SELECT count(*) FROM release WHERE\n"
 _CONDITION_CLAUSES = ("expressions", "from_", "from", "where")
-QUERY_CLAUSES = (*_CONDITION_CLAUSES, "group", "order", "limit", "offset")
+QUERY_CLAUSES = (*_CONDITION_CLAUSES, "group", "having", "order", "limit", "offset")
 
 _CLAUSES = {"joins": "A join", "with_": "WITH", "laterals": "A lateral join"}
 
@@ -79,29 +79,17 @@ def check_shape(tree: Any, clauses: Sequence[str]) -> None:
         raise refused("The table of a query is called release")
     if any(content for clause, content in table.args.items() if clause != "this"):
         raise refused("FROM takes the name release and nothing else")
-    check_nodes(tree)
-    for node in tree.walk():
-        if isinstance(node, exp.AggFunc) and not _is_the_count(node):
-            raise refused(f"{sql_of(node)!r} cannot be estimated from a release")
-
-
-def check_nodes(tree: Any, *, shares: bool = False) -> None:
-    """Refuse what does not depend on the record alone; ``shares`` lets share(…) pass."""
     volatile = tuple(getattr(exp, name) for name in _VOLATILE if hasattr(exp, name))
     forbidden = (
         exp.Subquery, exp.Select, exp.Window, exp.Anonymous, exp.Placeholder, *volatile
     )  # fmt: skip
     for node in tree.walk():
-        if node is not tree and isinstance(node, forbidden):
-            if shares and is_share(node):
-                continue
+        if node is not tree and isinstance(node, forbidden) and not is_share(node):
             raise refused(f"{sql_of(node)!r} is not supported")
-
-
-def _is_the_count(node: Any) -> bool:
-    """Whether this is the count(*) of the SELECT itself."""
-    counts = isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
-    return counts and isinstance(node.parent, exp.Select)
+    for clause in ("where", "group"):
+        for node in tree.args[clause].walk() if tree.args.get(clause) else ():
+            if isinstance(node, exp.AggFunc) or is_share(node):
+                raise refused(f"{sql_of(node)!r} cannot be estimated from a release")
 
 
 def split_condition(
