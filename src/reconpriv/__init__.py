@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from reconpriv.policy.presets import PRESETS as PRESETS
     from reconpriv.policy.presets import preset as preset
     from reconpriv.proposals import Proposals as Proposals
-    from reconpriv.protect.pram import PramMatrix as PramMatrix
     from reconpriv.randomised_response import Frequencies as Frequencies
+    from reconpriv.randomised_response import PramMatrix as PramMatrix
     from reconpriv.randomised_response import invariant_matrix as invariant_matrix
     from reconpriv.randomised_response import perturb as perturb
     from reconpriv.randomised_response import pram_matrix as pram_matrix
@@ -54,7 +54,7 @@ _HOMES = {
     "ObservedCount": "theory.counts",
     "PRESETS": "policy.presets",
     "Policy": "policy.policy",
-    "PramMatrix": "protect.pram",
+    "PramMatrix": "randomised_response",
     "Proposals": "proposals",
     "Quantiles": "columns.declared_bins",
     "ReconprivError": "errors",

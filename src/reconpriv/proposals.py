@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.auditing.giveaways import Giveaway, told_alone
-from reconpriv.auditing.joint_counts import CountPairs, JointCounts
+from reconpriv.auditing.giveaways import CountPairs, Giveaway, JointCounts, told_alone
 from reconpriv.columns.kinds import DATES, NUMBERS
 from reconpriv.columns.schema import (
     MAX_UNDECLARED_DOMAIN,

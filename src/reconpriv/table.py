@@ -28,8 +28,8 @@ from reconpriv.errors import InputError
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import policy_for
+from reconpriv.tables.audited import Extent, Watcher
 from reconpriv.tables.opened import OpenTable
-from reconpriv.tables.watcher import Extent, Watcher
 from reconpriv.theory.tails.bounds import Bound, TailBound
 from reconpriv.tuning.tuner import Tuner
 

@@ -21,13 +21,11 @@ from reconpriv.policy.exposure import frequency_of, most_exposed
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.policy.sample_sizes import SAMPLE_SIZES, private_as_they_are
-from reconpriv.protect.coarsening import pooled
+from reconpriv.protect.coarsening import pooled, settle
 from reconpriv.protect.margins.plan import count_margins, plan_margins
-from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
+from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, UNCOUNTED, MarginPlan, TrialLimits
 from reconpriv.protect.margins.tables import MarginTable, MarginTotals
-from reconpriv.protect.margins.trial_limits import UNCOUNTED, TrialLimits
 from reconpriv.protect.publish_cube import published_cube
-from reconpriv.protect.settling import settle
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 

@@ -17,7 +17,7 @@ from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error, root_mean_square
 from reconpriv.policy.exposure import frequency_of
 from reconpriv.protect.kernel import Kernel, excess_over
-from reconpriv.protect.margins.trial_limits import UNCOUNTED
+from reconpriv.protect.margins.planned import UNCOUNTED
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.margins.concentrated import epsilon_of
 

@@ -17,9 +17,14 @@ from reconpriv.errors import PolicyError
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import sample_limits
-from reconpriv.protect.margins.cost import margin_cost
-from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
-from reconpriv.protect.margins.trial_limits import UNCOUNTED, CostPart, TrialLimits
+from reconpriv.protect.margins.planned import (
+    NO_MARGIN_PLAN,
+    UNCOUNTED,
+    CostPart,
+    MarginPlan,
+    TrialLimits,
+    margin_cost,
+)
 from reconpriv.theory.arrays import Floats, Ints
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.auditing.checks import People, identifier_note
 from reconpriv.auditing.column_risk import (
     AuditFigures,
     ColumnRisk,
@@ -13,9 +14,7 @@ from reconpriv.auditing.column_risk import (
     identifier_sentence,
 )
 from reconpriv.auditing.giveaways import Giveaway
-from reconpriv.auditing.identifiers import identifier_note
 from reconpriv.auditing.obstacles import UNIQUE, Obstacle
-from reconpriv.auditing.people import People
 from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.auditing.verdicts import GroupVerdict
 from reconpriv.messages.readable import Readable
@@ -23,7 +22,7 @@ from reconpriv.messages.remedies import Advice
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.promise import ONE_ROW, REFUSED, not_promised, promise
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
-from reconpriv.protect.margins.cost import MarginCost
+from reconpriv.protect.margins.planned import MarginCost
 
 
 @dataclass(frozen=True, repr=False)

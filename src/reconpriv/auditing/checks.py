@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reconpriv.auditing.column_risk import ColumnRisk, identifier_remedies, identifiers_named
 from reconpriv.auditing.giveaways import Giveaway
-from reconpriv.auditing.identifiers import find_identifiers, identifier_obstacle
 from reconpriv.auditing.obstacles import (
     Accepted,
     Obstacle,
@@ -16,12 +19,140 @@ from reconpriv.auditing.obstacles import (
     too_many_unique,
     unique_obstacle,
 )
-from reconpriv.auditing.people import People, count_people
 from reconpriv.auditing.single_records import count_unique
-from reconpriv.columns.schema import MAX_UNIQUE, Column, Schema, Value
+from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.columns.schema import MAX_UNIQUE, Column, Schema, Value, looks_like_identifier
+from reconpriv.messages.remedies import Advice, Control, Remedy, either
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine, Written
+
+
+def distinct_values(engine: Engine, schema: Schema, *, drop_missing: bool) -> dict[str, int]:
+    """How many values each public column has."""
+    return _count(engine, schema, schema.public, drop_missing=drop_missing)
+
+
+def find_identifiers(engine: Engine, schema: Schema, *, drop_missing: bool) -> dict[str, int]:
+    """The nearly unique public columns with their number of values.
+
+    A rough count, which needs one pass and little memory, singles out those worth counting.
+    """
+    rough = _count(engine, schema, schema.public, drop_missing=drop_missing, rough=True)
+    # The count may be off by a third, so allow for twice as many values.
+    suspects = [
+        c for c in schema.public if looks_like_identifier(2 * rough[c.name], schema.records)
+    ]
+    exact = _count(engine, schema, suspects, drop_missing=drop_missing)
+    return {name: n for name, n in exact.items() if looks_like_identifier(n, schema.records)}
+
+
+def _count(
+    engine: Engine,
+    schema: Schema,
+    columns: Sequence[Column],
+    *,
+    drop_missing: bool,
+    rough: bool = False,
+) -> dict[str, int]:
+    if not columns:
+        return {}
+    present = schema.sensitive if drop_missing else None
+    found = engine.distinct(columns, present=present, rough=rough)
+    return {column.name: count for column, count in zip(columns, found, strict=True)}
+
+
+def identifier_obstacle(
+    found: Mapping[str, int], kept: frozenset[str], records: int
+) -> Obstacle | None:
+    """The nearly unique columns that nobody asked to keep."""
+    refused = [
+        ColumnRisk(name, n, identifier=True) for name, n in found.items() if name not in kept
+    ]
+    if not refused:
+        return None
+    names = [column.name for column in refused]
+    return Obstacle("identifiers", identifiers_named(refused, records), identifier_remedies(names))
+
+
+def identifier_note(column: ColumnRisk, records: int) -> str:
+    """The warning about one such column."""
+    note = (
+        f"Public column {column.name!r} is nearly unique ({column.distinct:,} values in"
+        f" {records:,} records): is it an identifier? It would be published as it is, and splits"
+        " the table into tiny groups."
+    )
+    if column.kept:
+        return f"{note} It is kept on request."
+    return Advice(note, Remedy("leave it out", Control.DROP, (column.name,)))
+
+
+@dataclass(frozen=True)
+class People:
+    """How many people a table is about, and how many of them have several rows.
+
+    ``most`` is the largest number of rows of one person; ``unknown`` rows do not say whose they
+    are.
+    """
+
+    people: int = 0
+    several: int = 0
+    most: int = 0
+    unknown: int = 0
+
+    def __add__(self, more: People) -> People:
+        """The people of two parts, which share none."""
+        return People(
+            self.people + more.people,
+            self.several + more.several,
+            max(self.most, more.most),
+            self.unknown + more.unknown,
+        )
+
+    def obstacle(self, person: str) -> Obstacle | None:
+        """Why the table cannot be published as it is; None if each row is one person."""
+        if self.unknown:
+            return Obstacle(
+                "people",
+                f"{self.unknown:,} records have no value in {person!r}, so nobody can tell whose"
+                " they are",
+                either(Remedy("leave those records out", Control.SQL)),
+            )
+        if not self.several:
+            return None
+        verb = "has" if self.several == 1 else "have"
+        return Obstacle(
+            "people",
+            f"{self.several:,} of {self.people:,} people {verb} several rows (up to {self.most:,});"
+            " a vote over the rows of one person undoes the randomisation",
+            either(
+                Remedy("keep one row of each", Control.ROWS_PER_PERSON, "one"),
+                Remedy("aggregate to one row per person", Control.SQL),
+            ),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts by name."""
+        return dict(vars(self))
+
+
+def count_people(batches: Iterator[CellBatch]) -> People:
+    """The people in groups that were made by the person's number alone; for workers."""
+    found = People()
+    for batch in batches:
+        (person,) = batch.public
+        nobody = pc.is_null(person.values)
+        if pa.types.is_string(person.values.type) or pa.types.is_large_string(person.values.type):
+            nobody = pc.or_(nobody, pc.fill_null(pc.equal(person.values, ""), False))
+        missing = nobody.to_numpy(zero_copy_only=False)[person.codes]
+        known = batch.sizes[~missing]
+        found += People(
+            people=known.size,
+            several=int((known > 1).sum()),
+            most=int(known.max(initial=0)),
+            unknown=int(batch.sizes[missing].sum()),
+        )
+    return found
 
 
 @dataclass

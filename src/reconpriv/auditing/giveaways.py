@@ -7,23 +7,180 @@ hold the most frequent value of the table.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconpriv.auditing.joint_counts import JointCounts
+from reconpriv.cells.cell_batch import CellBatch, Encoded, unify
+from reconpriv.cells.cube import CellKeeper
 from reconpriv.columns.schema import Column, Kind, Schema, Value
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import listed
 from reconpriv.theory.arrays import Floats, Ints
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reconpriv.cells.cube import Cube
+    from reconpriv.protect.kernel import Draw
+
+
+_DENSE = 1 << 20  # pairs that are counted in an array of all of them
+_MOST_PAIRS = 1 << 22  # of a column, kept at a time; one with more different ones is given up
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of one column: its values in order, and the count of each value with each s."""
+
+    values: pa.Array
+    code: Ints
+    sensitive: Ints
+    count: Ints
+
+
+@dataclass
+class JointCounts:
+    """Collects the pairs of every public column; parts can be sent and joined."""
+
+    schema: Schema
+    parts: list[list[Pairs]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """One list of parts for each column."""
+        self.parts = self.parts or [[] for _ in self.schema.public]
+
+    def add(self, batch: CellBatch) -> None:
+        """Count the next batch of whole groups."""
+        group = batch.group_of_cell
+        for parts, column in zip(self.parts, batch.public, strict=True):
+            parts.append(_counted(column, group, batch, self.schema.domain_size))
+            if sum(part.count.size for part in parts) > _MOST_PAIRS:
+                parts[:] = [self._joined(parts)]
+                if parts[0].count.size > _MOST_PAIRS // 2:
+                    parts[:] = [Pairs(parts[0].values.slice(0, 0), *([_NOTHING] * 3))]
+
+    def join(self, others: Iterable[JointCounts]) -> JointCounts:
+        """These counts and those of other parts of the table."""
+        for other in others:
+            for mine, theirs in zip(self.parts, other.parts, strict=True):
+                mine.extend(theirs)
+        return self
+
+    def columns(self) -> Iterator[Pairs]:
+        """The pairs of each column, all parts together."""
+        for parts in self.parts:
+            yield self._joined(parts)
+
+    def _joined(self, parts: list[Pairs]) -> Pairs:
+        filled = [part for part in parts if part.count.size]
+        if len(filled) <= 1 and (filled or parts):
+            return (filled or parts)[0]
+        codes, values = unify([Encoded(part.code.astype(np.int32), part.values) for part in filled])
+        m = self.schema.domain_size
+        sensitive = np.concatenate([part.sensitive for part in filled])
+        key, inverse = np.unique(codes * np.int64(m) + sensitive, return_inverse=True)
+        weights = np.concatenate([part.count for part in filled])
+        count = np.bincount(inverse.reshape(-1), weights=weights).astype(np.int64)
+        return Pairs(values, key // m, key % m, count)
+
+
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class CountPairs:
+    """Collects the pairs of one part of the table, on whatever machine has it."""
+
+    schema: Schema
+
+    def __call__(self, batches: Iterator[CellBatch]) -> JointCounts:
+        """The counts of these groups."""
+        found = JointCounts(self.schema)
+        for batch in batches:
+            found.add(batch)
+        return found
+
+
+def _counted(column: Encoded, group: Ints, batch: CellBatch, m: int) -> Pairs:
+    key = column.codes[group] * np.int64(m) + batch.value
+    if len(column.values) * m <= _DENSE:
+        total = np.bincount(key, weights=batch.count, minlength=len(column.values) * m)
+        key = np.flatnonzero(total)
+        count = total[key]
+    else:
+        key, inverse = np.unique(key, return_inverse=True)
+        count = np.bincount(inverse.reshape(-1), weights=batch.count)
+    return Pairs(column.values, key // m, key % m, count.astype(np.int64))
+
+
+T = TypeVar("T")
+# Of larger tables, only single columns are looked at.
+_FEW_CELLS = 1 << 18
+
+
+@dataclass
+class ColumnsSeen:
+    """Pairs of values and, if there are few, all cells."""
+
+    joint: JointCounts
+    cells: CellKeeper
+
+    @classmethod
+    def of(cls, schema: Schema) -> ColumnsSeen:
+        """Nothing seen yet."""
+        return cls(JointCounts(schema), CellKeeper(_FEW_CELLS))
+
+    def add(self, batch: CellBatch) -> None:
+        """See the next batch of whole groups."""
+        self.joint.add(batch)
+        self.cells.add(batch)
+
+    def see(self, batch: CellBatch, draw: Draw) -> None:  # noqa: ARG002
+        """See a batch that is published."""
+        self.add(batch)
+
+    def join(self, part: JointCounts) -> None:
+        """Add the pairs that another machine has seen."""
+        self.joint.join([part])
+
+    def small(self) -> JointCounts:
+        """What one machine sends to another: the pairs, but no cells."""
+        return self.joint
+
+    def giveaways(
+        self, harmless: Collection[Value], cube: Cube | None = None
+    ) -> tuple[Giveaway, ...]:
+        """What the columns give away, alone or two together; ``cube`` are all cells, if kept."""
+        alone = told_alone(self.joint, harmless)
+        if cube is None and self.cells.cells:
+            cube = self.cells.cube(self.joint.schema)
+        return alone if cube is None else (*alone, *told_together(cube, harmless, alone))
+
+
+@dataclass(frozen=True)
+class WithPairs(Generic[T]):
+    """Does some work on a part of the table, and counts pairs of values on the way."""
+
+    work: Callable[[Iterator[CellBatch]], T]
+    schema: Schema
+
+    def __call__(self, batches: Iterator[CellBatch]) -> tuple[T, JointCounts]:
+        """The result of the work, and the pairs."""
+        joint = JointCounts(self.schema)
+
+        def seen() -> Iterator[CellBatch]:
+            for batch in batches:
+                joint.add(batch)
+                yield batch
+
+        return self.work(seen()), joint
+
 
 TOLD = 0.5  # a column that tells more than this share of the people beyond a guess gives it away
 TOLD_OF_VALUE = 0.9  # likewise for the people who hold one value, and for those guessed to hold it

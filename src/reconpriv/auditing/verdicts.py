@@ -13,7 +13,7 @@ from reconpriv.columns.schema import Schema, Value, json_value
 from reconpriv.policy.exposure import exposed_cells, frequency_of, largest_exposed, most_exposed
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import private_as_they_are, private_sizes, sample_limits
-from reconpriv.protect.margins.trial_limits import UNCOUNTED, TrialLimits
+from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.tails.exact import exact_tails

@@ -43,7 +43,7 @@ class GroupedTable:
 
     def protected(self, policy: Policy, key: Key) -> GroupedTable:
         """The same table by the protection groups that a policy asks for."""
-        from reconpriv.protect.settling import settle  # noqa: PLC0415 - few policies ask for any
+        from reconpriv.protect.coarsening import settle  # noqa: PLC0415 - few policies ask for any
 
         wanted = policy.wanted_protection
         if not wanted:

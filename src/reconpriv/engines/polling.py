@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from reconpriv.writing.uninterrupted import uninterrupted
+from reconpriv.writing.scratch import uninterrupted
 
 
 @contextmanager

@@ -21,7 +21,7 @@ import pyarrow.parquet
 from reconpriv.cells.cell_batch import Encoded, unify
 from reconpriv.engines.base import ROWS_PER_FILE, WrittenFile
 from reconpriv.theory.arrays import Ints
-from reconpriv.writing.uninterrupted import uninterrupted
+from reconpriv.writing.scratch import uninterrupted
 
 ROWS_PER_ROW_GROUP = 1 << 20
 

@@ -10,14 +10,28 @@ from typing import Self
 from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
 from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
-from reconpriv.ledger.elsewhere import known_elsewhere, open_marks
-from reconpriv.ledger.entries import PUBLICATION, UNFINISHED, Entry, lost_series, standing_entries
+from reconpriv.ledger.entries import (
+    PUBLICATION,
+    UNFINISHED,
+    Entry,
+    Fingerprint,
+    keyed_marks,
+    lost_series,
+    standing_entries,
+)
 from reconpriv.ledger.file import Body, Lines, typed
-from reconpriv.ledger.fingerprint import Fingerprint, keyed_marks
 from reconpriv.ledger.ledger import Ledger, now
-from reconpriv.ledger.roles import Clash, Marking, clash_words, clashes, role_marks, roles_of
-from reconpriv.ledger.trial_file import COUNT
-from reconpriv.ledger.trials import Tally, excess_words
+from reconpriv.ledger.roles import (
+    Clash,
+    Marking,
+    clash_words,
+    clashes,
+    known_elsewhere,
+    open_marks,
+    role_marks,
+    roles_of,
+)
+from reconpriv.ledger.trials import COUNT, Tally, excess_words
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Advice, Control, Remedy, make_key
 from reconpriv.policy.policy import Policy

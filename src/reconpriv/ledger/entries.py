@@ -1,12 +1,121 @@
-"""The publications that the lines of a ledger tell of, and those that no longer count."""
+"""The publications that the lines of a ledger tell of, and the settings that they share.
+
+The settings are keyed hashes of names, of the domain and of how columns are cut. Two publications
+are samples of their own if their trials have different words. Words are bound to p, the sensitive
+column, its domain, and the public values of a group; so settings are the same if these are.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Self
 
+from reconpriv.cells.randomness import Key, encoded, ledger_key
+from reconpriv.columns.schema import Column, Schema
 from reconpriv.ledger.file import Body
-from reconpriv.ledger.fingerprint import Fingerprint
+from reconpriv.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The settings of a publication that decide which trials it shows.
+
+    ``names`` are the public columns by name alone, ``columns`` with their types and recodings.
+    """
+
+    sensitive: str
+    domain: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    protect: str | None
+    retention: float
+
+    @classmethod
+    def of(cls, key: Key, schema: Schema, policy: Policy) -> Self:
+        """The fingerprint of what is about to be published."""
+        hashed = _hasher(key)
+
+        def described(column: Column) -> str:
+            recoding = schema.recoding(column.name)
+            how = {} if recoding is None else recoding.as_dict()
+            return hashed(b"column", column.name.encode(), column.kind.value.encode(), _text(how))
+
+        column, protection = schema.sensitive, policy.wanted_protection
+        return cls(
+            hashed(b"sensitive", column.name.encode()),
+            hashed(b"domain", *(encoded(column, value) for value in schema.domain)),
+            tuple(sorted(hashed(b"public", one.name.encode()) for one in schema.public)),
+            tuple(sorted(described(one) for one in schema.public)),
+            hashed(b"protect", _text(protection.as_dict())) if protection else None,
+            float(policy.retention),
+        )
+
+    @property
+    def series(self) -> str:
+        """A short name for these settings."""
+        return hashlib.blake2b(_text(self.as_dict()), digest_size=8).hexdigest()
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """What a line says of roles that was written before they were recorded by themselves."""
+        return (self.sensitive, *self.names)
+
+    def same_table(self, other: Fingerprint) -> bool:
+        """Whether both are taken for one table.
+
+        They are if the sensitive column has the same name, or if it was renamed: the same values,
+        and a public column in common.
+        """
+        renamed = self.domain == other.domain and set(self.names) & set(other.names)
+        return self.sensitive == other.sensitive or bool(renamed)
+
+    def differences(self, other: Fingerprint) -> list[str]:
+        """What makes the two samples of their own, in words."""
+        pairs = {
+            "p": (self.retention, other.retention),
+            "sensitive column": (self.sensitive, other.sensitive),
+            "domain": (self.domain, other.domain),
+            "set of public columns": (self.names, other.names),
+            "protection": (self.protect, other.protect),
+        }
+        found = [name for name, (mine, its) in pairs.items() if mine != its]
+        if self.names == other.names and self.columns != other.columns:
+            found.append("type or binning of a public column")
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a line of the ledger says of it."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> Self:
+        """The fingerprint that an authenticated line holds."""
+        return cls(**said | {name: tuple(said[name]) for name in ("names", "columns")})
+
+
+def keyed_marks(key: Key) -> Callable[[str, str], str]:
+    """A hash of a role and a name; that of an unfolded name is also in the fingerprint."""
+    hashed = _hasher(key)
+    return cache(lambda role, name: hashed(role.encode(), name.encode()))
+
+
+def _hasher(key: Key) -> Callable[..., str]:
+    secret = ledger_key(key, b"names")
+
+    def hashed(*parts: bytes) -> str:
+        joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+        return hashlib.blake2b(joined, digest_size=16, key=secret).hexdigest()
+
+    return hashed
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=str).encode()
+
 
 PUBLICATION, UNFINISHED, WITHDRAWAL = "publication", "unfinished", "withdrawal"
 REPAIR, RECOUNT = "repair", "recount"

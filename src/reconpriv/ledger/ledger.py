@@ -11,7 +11,7 @@ from reconpriv.cells.randomness import Key
 from reconpriv.errors import LedgerError
 from reconpriv.ledger.entries import RECOUNT, REPAIR, WITHDRAWAL, Entry, entries_of
 from reconpriv.ledger.file import Body, LedgerFile, LineFault, Lines
-from reconpriv.ledger.trial_file import COUNT, TrialFile
+from reconpriv.ledger.trials import COUNT, TrialFile
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.phrases import listed
 

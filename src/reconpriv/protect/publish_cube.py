@@ -11,10 +11,9 @@ from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube, collect, with_protection
 from reconpriv.cells.randomness import Key
 from reconpriv.policy.policy import Policy
-from reconpriv.protect.coarsening import pooled
+from reconpriv.protect.coarsening import pooled, settle
 from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.margins.trial_limits import UNCOUNTED, TrialLimits
-from reconpriv.protect.settling import settle
+from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
 
 
 def publish_cube(raw: Cube, batches: Iterable[CellBatch], kernel: Kernel) -> Cube:

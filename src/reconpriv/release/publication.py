@@ -17,8 +17,7 @@ from reconpriv.ledger.account import Account
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.policy.policy import Policy
 from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.margins.cost import margin_notes
-from reconpriv.protect.margins.planned import MarginPlan
+from reconpriv.protect.margins.planned import MarginPlan, margin_notes
 from reconpriv.protect.watched import Watched, Watcher
 from reconpriv.release.described import DescribedMargins
 from reconpriv.release.folder import ReleaseFolder

@@ -11,7 +11,7 @@ from reconpriv.cells.cell_batch import CellBatch, python_values
 from reconpriv.columns.schema import Schema, Value
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import sample_limits
-from reconpriv.protect.margins.trial_limits import UNCOUNTED, TrialLimits, own_trials
+from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits, own_trials
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
 _POINTS = 1_500

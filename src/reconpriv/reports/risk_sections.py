@@ -8,7 +8,7 @@ from math import sqrt
 from reconpriv.auditing.audit_report import AuditReport
 from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.messages.numbers import brief, brief_percent, percent
-from reconpriv.protect.margins.cost import MarginCost
+from reconpriv.protect.margins.planned import MarginCost
 from reconpriv.reports import charts, lab
 from reconpriv.reports.page import Section, note
 from reconpriv.reports.promised import TITLE, promised

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.checks import distinct_values
 from reconpriv.auditing.column_risk import column_risks
-from reconpriv.auditing.columns_seen import ColumnsSeen, WithPairs
-from reconpriv.auditing.identifiers import distinct_values
+from reconpriv.auditing.giveaways import ColumnsSeen, WithPairs
 from reconpriv.auditing.obstacles import Accepted, giveaway_obstacle
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import CellKeeper, Cube, collect
@@ -19,9 +19,21 @@ from reconpriv.engines.grouped import GroupedTable
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy.policy import Policy
 from reconpriv.tables.opened import OpenTable
-from reconpriv.tables.watcher import Extent, Watcher
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
 from reconpriv.tuning.hints import hints_of
+
+Watcher = Callable[[CellBatch], None]
+"""Called with every batch of whole groups as it passes."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many of the worst groups to show, what a small group is, and whether to drop columns."""
+
+    worst: int
+    k: int
+    columns: bool | None
+
 
 MERGED_NOTE = (
     "Which values are merged depends on the key: a release may merge others than this audit does."

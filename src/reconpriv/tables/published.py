@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconpriv.auditing.column_risk import ColumnRisk
-from reconpriv.auditing.columns_seen import ColumnsSeen
+from reconpriv.auditing.giveaways import ColumnsSeen
 from reconpriv.auditing.obstacles import Accepted
 from reconpriv.cells.randomness import Key
 from reconpriv.engines.base import Progress, Written

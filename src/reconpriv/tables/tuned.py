@@ -9,7 +9,7 @@ from typing import Any
 
 from reconpriv.attacks.pool import pooled_share, quickly_pooled
 from reconpriv.auditing.column_risk import ColumnRisk
-from reconpriv.auditing.columns_seen import ColumnsSeen
+from reconpriv.auditing.giveaways import ColumnsSeen
 from reconpriv.auditing.obstacles import Accepted, giveaway_obstacle
 from reconpriv.policy.presets import Fitted
 from reconpriv.tables.opened import OpenTable

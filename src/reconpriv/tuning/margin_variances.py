@@ -23,9 +23,8 @@ from reconpriv.policy.policy import Policy
 from reconpriv.protect.margins.candidates import candidates_of, may_exceed
 from reconpriv.protect.margins.limits import CountedLimits
 from reconpriv.protect.margins.plan import count_margins, plan_margins
-from reconpriv.protect.margins.planned import MarginPlan
+from reconpriv.protect.margins.planned import MarginPlan, own_trials
 from reconpriv.protect.margins.tables import MarginTotals, index_rows, rows_of
-from reconpriv.protect.margins.trial_limits import own_trials
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.margins.incidence import Incidence

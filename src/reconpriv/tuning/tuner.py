@@ -21,9 +21,8 @@ from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.margin_settings import NoMarginsError
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import private_as_they_are, private_size, sample_limits
-from reconpriv.protect.coarsening import pooled_cube
-from reconpriv.protect.margins.trial_limits import own_trials
-from reconpriv.protect.settling import settle
+from reconpriv.protect.coarsening import pooled_cube, settle
+from reconpriv.protect.margins.planned import own_trials
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.distinct import distinct_columns
 from reconpriv.theory.estimation.design import group_error

@@ -16,8 +16,7 @@ from reconpriv.messages.redaction import URL, shown_path
 from reconpriv.messages.remedies import REPLACE
 from reconpriv.writing.file import beside, current_umask
 from reconpriv.writing.marker import is_release, refuse_inside_release
-from reconpriv.writing.scratch import Scratch
-from reconpriv.writing.uninterrupted import uninterrupted
+from reconpriv.writing.scratch import Scratch, uninterrupted
 
 
 def is_uri(out: str | os.PathLike[str]) -> bool:

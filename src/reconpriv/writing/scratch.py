@@ -11,14 +11,47 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import stat
 import sys
 import tempfile
+import threading
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from reconpriv.writing.uninterrupted import uninterrupted
+# Ctrl-C comes last: it is the one whose usual handler raises an error.
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGHUP", "SIGTERM", "SIGINT") if hasattr(signal, name)
+)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put off signals that ask for an end until the block has ended; then they act as before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python handles signals in its main thread only
+        return
+    waiting: list[int] = []
+    before = {}
+
+    def put_off(number: int, _: object) -> None:
+        waiting.append(number)
+
+    try:
+        for number in _SIGNALS:
+            handler = signal.getsignal(number)
+            if handler is not None and handler != signal.SIG_IGN:
+                before[number] = handler
+                signal.signal(number, put_off)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for first in dict.fromkeys(waiting):
+            signal.raise_signal(first)
+
 
 _NAME = re.compile(r"\.?reconpriv-(?:[a-z]+-)?[0-9a-f]{16}")
 _LOCK, _UNLOCKED, _OLD = "lock", "unlocked", "old"

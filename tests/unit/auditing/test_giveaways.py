@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reconpriv as rp
-from reconpriv.auditing.columns_seen import ColumnsSeen
-from reconpriv.auditing.giveaways import guess
+from reconpriv.auditing.giveaways import ColumnsSeen, guess
 from reconpriv.auditing.obstacles import Accepted
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)

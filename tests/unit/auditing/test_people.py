@@ -10,7 +10,7 @@ import pytest
 
 import reconpriv as rp
 from peoples_rows import peoples_rows
-from reconpriv.auditing.people import People
+from reconpriv.auditing.checks import People
 from reconpriv.engines.duckdb import groups as duckdb_groups
 from reconpriv.errors import InputError
 

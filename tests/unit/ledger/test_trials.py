@@ -20,8 +20,7 @@ from reconpriv.errors import LedgerError, SecondSampleError
 from reconpriv.ledger import trials
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.file import LedgerFile
-from reconpriv.ledger.trial_file import TrialFile
-from reconpriv.ledger.trials import Shown, excess_words
+from reconpriv.ledger.trials import Shown, TrialFile, excess_words
 from reconpriv.protect.kernel import Kernel
 
 

@@ -13,7 +13,7 @@ import reconpriv as rp
 from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.cells.cube import collect
 from reconpriv.policy.sample_sizes import sample_limits
-from reconpriv.protect.margins.trial_limits import CostPart
+from reconpriv.protect.margins.planned import CostPart
 
 POLICY = rp.Policy(0.5, 0.5, 0.3, margins=1.0)
 

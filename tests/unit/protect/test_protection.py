@@ -16,10 +16,9 @@ from reconpriv.cells.sums import sum_selections
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.policy.protection import Coarsening, Protection, as_protection
 from reconpriv.protect import deal
-from reconpriv.protect.coarsening import coarsen
+from reconpriv.protect.coarsening import coarsen, settle
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.publish_cube import published_cube
-from reconpriv.protect.settling import settle
 
 POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public")
 LEVEL = 1e-4
@@ -379,20 +378,20 @@ def test_texts_are_merged_with_any_other():
 
 
 def test_a_merge_is_a_function_of_randomised_records_alone(monkeypatch):
-    from reconpriv.protect import settling
+    from reconpriv.protect import coarsening
 
     raw = raw_of(LARGE)
-    seen = settling.randomised_cells(raw.as_batch(), raw.schema, 0.5, key(1))
+    seen = coarsening.randomised_cells(raw.as_batch(), raw.schema, 0.5, key(1))
     other = raw_of(large_table(shift=0.3))
     assert not np.array_equal(raw.count, other.count)
-    monkeypatch.setattr(settling, "randomised_cells", lambda *_: seen)
+    monkeypatch.setattr(coarsening, "randomised_cells", lambda *_: seen)
     protection = Protection.of({"age": "merge"})
     assert settled_on(protection, raw) == settled_on(protection, other, 2)
 
 
 @pytest.mark.parametrize(("factor", "fits"), [(1.0, True), (0.7, False), (1.3, False)])
 def test_merging_looks_at_records_randomised_with_the_policys_retention(factor, fits):
-    from reconpriv.protect.merging import randomised_cells
+    from reconpriv.protect.coarsening import randomised_cells
 
     table = pa.table({"g": ["a"] * 20_000, "ill": ["x"] * 16_000 + ["y"] * 3_000 + ["z"] * 1_000})
     raw = raw_of(table)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
+from reconpriv.auditing.checks import People
 from reconpriv.auditing.obstacles import Accepted, unique_obstacle
-from reconpriv.auditing.people import People
 from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.messages.numbers import percent
 from reconpriv.policy.presets import preset

@@ -5,8 +5,7 @@ import signal
 import pytest
 
 from reconpriv.writing import scratch
-from reconpriv.writing.scratch import Scratch
-from reconpriv.writing.uninterrupted import uninterrupted
+from reconpriv.writing.scratch import Scratch, uninterrupted
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reconpriv.policy.policy import Policy
     from reconpriv.release.to_database import DatabaseTarget
     from reconpriv.table import Table
-    from reconpriv.tables.watcher import Watcher
+    from reconpriv.tables.audited import Watcher
 
 _SQL_NOTE = (
     "reconpriv cannot know what --sql did to a column: if it was binned there, it is counted"

@@ -26,8 +26,8 @@ from reconpriv.columns.schema import Schema
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import private_size, round_up_to_octave, sample_limits
 from reconpriv.protect.margins.candidates import Candidates, candidates_of, may_exceed
+from reconpriv.protect.margins.planned import CostPart, TrialLimits, own_trials
 from reconpriv.protect.margins.tables import MarginTotals, RowIndex, index_rows, rows_of
-from reconpriv.protect.margins.trial_limits import CostPart, TrialLimits, own_trials
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.margins.expected_frequencies import expected_frequencies
 from reconpriv.theory.margins.row_spectrum import (

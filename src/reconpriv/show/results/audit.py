@@ -26,7 +26,7 @@ from reconpriv.show.results.release_words import margins_line, policy_line
 if TYPE_CHECKING:
     from reconpriv.auditing.audit_report import AuditReport
     from reconpriv.auditing.column_risk import AuditFigures
-    from reconpriv.protect.margins.cost import MarginCost
+    from reconpriv.protect.margins.planned import MarginCost
 
 PROMISED = ("promised", "not promised")
 

@@ -9,8 +9,7 @@ from reconpriv.messages.numbers import label, percent
 from reconpriv.show.document import Document, Facts, Field, Grid, Whisker, figure, number
 
 if TYPE_CHECKING:
-    from reconpriv.protect.pram import PramMatrix
-    from reconpriv.randomised_response import Frequencies
+    from reconpriv.randomised_response import Frequencies, PramMatrix
 
 _SHOWN = 12  # values of a matrix
 

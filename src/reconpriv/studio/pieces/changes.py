@@ -7,7 +7,7 @@ from typing import Any
 
 import reconpriv as rp
 from reconpriv.columns.schema import Schema
-from reconpriv.ledger.fingerprint import Fingerprint
+from reconpriv.ledger.entries import Fingerprint
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import listed
 from reconpriv.studio.work.keys import TableKey

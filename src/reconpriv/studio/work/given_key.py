@@ -11,7 +11,7 @@ from shiny import Inputs
 import reconpriv as rp
 from reconpriv.errors import LedgerError
 from reconpriv.ledger import file as ledger_file
-from reconpriv.ledger import trial_file
+from reconpriv.ledger import trials as trial_file
 from reconpriv.studio.work.workspace import Opened, Workspace
 
 NEVER_USED = "This key was never used"

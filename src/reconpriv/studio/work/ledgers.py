@@ -15,7 +15,7 @@ from pathlib import Path
 import reconpriv as rp
 from reconpriv.errors import LedgerError
 from reconpriv.ledger import file as ledger_file
-from reconpriv.ledger import trial_file
+from reconpriv.ledger import trials as trial_file
 from reconpriv.studio.work.plan import KEY_FILE
 
 LEDGER, TRIALS = KEY_FILE + ledger_file.SUFFIX, KEY_FILE + trial_file.SUFFIX
