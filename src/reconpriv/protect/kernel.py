@@ -5,7 +5,7 @@ A pure function of (cells, policy, key). Engines bring the cells and write what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,72 +28,11 @@ from reconpriv.policy.sample_sizes import sample_limits
 from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
-_RECORDS_AT_ONCE = 1 << 22
-
-
-@dataclass(frozen=True)
-class Hand:
-    """Published cells of protection groups, and the micro groups to deal to, in canonical order.
-
-    ``within`` is the protection group of each micro group, and ``sizes`` how many it gets.
-    """
-
-    group: Ints
-    value: Ints
-    count: Ints
-    within: Ints
-    sizes: Ints
-
-
-def deal(
-    hand: Hand, ids: Words, randomness: Randomness, domain_size: int
-) -> tuple[Ints, Ints, Ints]:
-    """The micro group, value and count of every dealt cell, in canonical order.
-
-    Every published value of a protection group has a keyed word; in the order of these words they
-    go to the micro groups in their order.
-    """
-    m, groups = domain_size, ids.size
-    records = np.bincount(hand.group, weights=hand.count, minlength=groups).astype(np.int64)
-    by_protection_group = np.argsort(hand.within, kind="stable")
-    micro_starts = np.searchsorted(hand.within[by_protection_group], np.arange(groups + 1))
-    cell_starts = np.searchsorted(hand.group, np.arange(groups + 1))
-    slots, counts = [], []
-    for first, last in _stretches(records):
-        own = slice(cell_starts[first], cell_starts[last])
-        values = np.repeat(hand.value[own], hand.count[own])
-        micro = by_protection_group[micro_starts[first] : micro_starts[last]]
-        words = _words(randomness, ids[first:last], records[first:last])
-        group = np.repeat(np.arange(last - first), records[first:last])
-        values = values[np.lexsort((words, group))]
-        dealt = np.repeat(micro, hand.sizes[micro]) * m + values
-        slot, count = np.unique(dealt, return_counts=True)
-        slots.append(slot)
-        counts.append(count)
-    slot, count = np.concatenate(slots), np.concatenate(counts)
-    order = np.argsort(slot)
-    return slot[order] // m, slot[order] % m, count[order]
-
-
-def _words(randomness: Randomness, ids: Words, records: Ints) -> Words:
-    return np.concatenate([words[:, 0] for _, words in randomness.trials(ids, records)])
-
-
-def _stretches(records: Ints) -> Iterator[tuple[int, int]]:
-    """Groups first..last-1 that hold a few million records together, and at least one group."""
-    upto = np.cumsum(records)
-    first = 0
-    while first < records.size:
-        base = upto[first - 1] if first else 0
-        last = int(np.searchsorted(upto, base + _RECORDS_AT_ONCE, side="right"))
-        last = max(first + 1, last)
-        yield first, last
-        first = last
-
-
-# Work at a time: trials held for scaling, and entries of the groups x domain count matrix.
+# Work at a time: trials held for scaling, entries of the groups x domain count matrix, and records
+# of protection groups that are dealt.
 _TRIALS_AT_ONCE = 1 << 21
 _COUNTS_AT_ONCE = 1 << 22
+_RECORDS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -108,7 +47,7 @@ class PublishedCells:
 
 
 @dataclass(frozen=True)
-class PublishedBatch:
+class PublishedBatch(PublishedCells):
     """Published cells of whole protection groups, with what each group rests on.
 
     ``group``, ``value`` and ``count`` have one row per published cell, the rest one row per
@@ -117,11 +56,6 @@ class PublishedBatch:
     groups that share protection groups.
     """
 
-    public: tuple[Encoded, ...]
-    places: Ints
-    group: Ints
-    value: Ints
-    count: Ints
     sizes: Ints
     records: Ints
     trials: Ints
@@ -132,8 +66,7 @@ class PublishedBatch:
     @property
     def dealt(self) -> PublishedCells:
         """The cells of the micro groups, as the rows of a release have them."""
-        own = PublishedCells(self.public, self.places, self.group, self.value, self.count)
-        return own if self.shares is None else self.shares
+        return self.shares or self
 
 
 @dataclass(frozen=True)
@@ -166,10 +99,11 @@ class Kernel:
 
     def randomness(self) -> Randomness:
         """The words of this publication; they change with p, sensitive column and domain."""
-        return Randomness(
-            self.key,
-            perturbation_purpose(self.policy.retention, self.schema.sensitive, self.schema.domain),
-        )
+        return self._words_for(perturbation_purpose)
+
+    def _words_for(self, purpose: Callable[..., bytes]) -> Randomness:
+        schema = self.schema
+        return Randomness(self.key, purpose(self.policy.retention, schema.sensitive, schema.domain))
 
     def limits(self, batch: CellBatch) -> Floats:
         """The most trials that each protection group may have."""
@@ -189,51 +123,120 @@ class Kernel:
         hashes = randomness.hash_sensitive(self.schema.sensitive, self.schema.domain)
         cell_ids = ids[batch.group_of_cell] + hashes[batch.value]
         limits = self.limits(batch)
-        sampled = batch.sizes > limits
-        drawn = _sample(batch, sampled, limits, self.policy, randomness, cell_ids, ids)
-        return Draw(ids, cell_ids, drawn, limits, sampled)
+        drawn = _sample(batch, limits, self.policy, randomness, cell_ids, ids)
+        return Draw(ids, cell_ids, drawn, limits, batch.sizes > limits)
 
     def __call__(self, batch: CellBatch) -> Iterator[PublishedBatch]:
         """Publish whole protection groups in pieces of bounded size, and deal to micro groups."""
         return self.publish(batch, self.draw(batch))
 
     def publish(self, batch: CellBatch, draw: Draw) -> Iterator[PublishedBatch]:
-        """Publish what was drawn."""
-        whole, randomness = batch.whole, self.randomness()
-        for first, last in _pieces(whole, draw.limits, self.schema.domain_size):
+        """Publish what was drawn; neither sampled trials nor counts may outgrow memory."""
+        whole = batch.whole
+        held = np.where(draw.sampled, np.minimum(draw.limits, whole.sizes) + 1, 0)
+        counts = self.schema.domain_size / _COUNTS_AT_ONCE
+        for first, last in _stretches(np.maximum(held / _TRIALS_AT_ONCE, counts)):
             own = whole.slice(first, last)
             begin = int(whole.starts[first])
-            cells = slice(begin, begin + own.count.size)
+            groups, cells = slice(first, last), slice(begin, begin + own.count.size)
             piece = Draw(
-                draw.groups[first:last],
+                draw.groups[groups],
                 draw.cells[cells],
                 draw.trials[cells],
-                draw.limits[first:last],
-                draw.sampled[first:last],
+                draw.limits[groups],
+                draw.sampled[groups],
             )
-            published = _publish_piece(
-                own, piece, self.schema, self.policy, randomness, np.arange(first, last)
-            )
+            published = self._publish_piece(own, piece, np.arange(first, last))
             if batch.pools is not None:
-                published = replace(published, shares=self._deal(batch, published, first, last))
+                published = replace(published, shares=self._deal(batch, published, own))
             yield published
 
-    def _deal(
-        self, batch: CellBatch, published: PublishedBatch, first: int, last: int
-    ) -> PublishedCells:
-        """Deal what was published for protection groups first..last-1 to their micro groups."""
-        schema = self.schema
-        purpose = deal_purpose(self.policy.retention, schema.sensitive, schema.domain)
-        randomness = Randomness(self.key, purpose)
-        micro = np.flatnonzero((batch.within >= first) & (batch.within < last))
-        hand = Hand(
-            published.group, published.value, published.count,
-            batch.within[micro] - first, batch.sizes[micro],
-        )  # fmt: skip
-        ids = group_ids(randomness, schema, batch.whole.slice(first, last))
-        group, value, count = deal(hand, ids, randomness, schema.domain_size)
-        public = tuple(column.take(micro) for column in batch.public)
-        return PublishedCells(public, micro, group, value, count)
+    def _publish_piece(self, batch: CellBatch, draw: Draw, places: Ints) -> PublishedBatch:
+        m, policy, randomness = self.schema.domain_size, self.policy, self.randomness()
+        counts = np.zeros(batch.groups * m, dtype=np.int64)
+        group_of_cell = batch.group_of_cell
+        in_sampled = draw.sampled[group_of_cell]
+
+        def perturbed(cells: Ints) -> Iterator[tuple[Ints, Ints, Words]]:
+            """Perturbing(g1, p, m): the group, new value and scaling word of every trial."""
+            group, own = group_of_cell[cells], batch.value[cells]
+            for cell, words in randomness.trials(draw.cells[cells], draw.trials[cells]):
+                value = perturb_words(
+                    words[:, 0], own[cell], retention=policy.retention, domain_size=m
+                )
+                yield group[cell], value, words[:, 1]
+
+        for group, value, _ in perturbed(np.flatnonzero(~in_sampled)):
+            # Trials come in the order of groups, so a chunk touches one stretch of the counts.
+            low, high = int(group[0]) * m, (int(group[-1]) + 1) * m
+            counts[low:high] += np.bincount(group * m + value - low, minlength=high - low)
+        if in_sampled.any():
+            parts = zip(*perturbed(np.flatnonzero(in_sampled)), strict=True)
+            group, value, scale_words = (np.concatenate(column) for column in parts)
+            copies = _scale(group, scale_words, batch.sizes, policy)
+            # Weights are whole and far below 2^53, so the float sums of bincount are exact.
+            counts += np.bincount(group * m + value, copies, counts.size).astype(np.int64)
+        occupied = np.flatnonzero(counts)
+        return PublishedBatch(
+            public=batch.public,
+            places=places,
+            group=occupied // m,
+            value=occupied % m,
+            count=counts[occupied],
+            sizes=batch.sizes,
+            records=counts.reshape(batch.groups, m).sum(axis=1),
+            trials=np.add.reduceat(draw.trials, batch.starts),
+            sampled=draw.sampled,
+            unattainable=draw.sampled & (draw.limits < 1.0),
+        )
+
+    def _deal(self, batch: CellBatch, published: PublishedBatch, own: CellBatch) -> PublishedCells:
+        """Deal the values published for protection groups to their micro groups.
+
+        The |G| values of a protection group go to its |G| records at random, so that each micro
+        group gets as many as it has records and public counts stay exact: every value has a keyed
+        word, and in the order of these words they go to the micro groups in their order. Nothing is
+        used but what is published and public, so the values of a micro group tell no more about it
+        than those of its protection group do.
+        """
+        m, randomness = self.schema.domain_size, self._words_for(deal_purpose)
+        ids, sizes = group_ids(randomness, self.schema, own), batch.sizes
+        within = batch.within - published.places[0]
+        records = published.records
+        order = np.argsort(within, kind="stable")
+        edges = np.arange(own.groups + 1)
+        micro_starts = np.searchsorted(within[order], edges)
+        cell_starts = np.searchsorted(published.group, edges)
+        slots, counts = [], []
+        for first, last in _stretches(records / _RECORDS_AT_ONCE):
+            cells = slice(cell_starts[first], cell_starts[last])
+            values = np.repeat(published.value[cells], published.count[cells])
+            micro = order[micro_starts[first] : micro_starts[last]]
+            words = _deal_words(randomness, ids[first:last], records[first:last])
+            group = np.repeat(np.arange(last - first), records[first:last])
+            values = values[np.lexsort((words, group))]
+            slot, count = np.unique(np.repeat(micro, sizes[micro]) * m + values, return_counts=True)
+            slots.append(slot)
+            counts.append(count)
+        slot, count = np.concatenate(slots), np.concatenate(counts)
+        in_order = np.argsort(slot)
+        dealt, place = np.unique(slot[in_order] // m, return_inverse=True)
+        public = tuple(column.take(dealt) for column in batch.public)
+        return PublishedCells(public, dealt, place, slot[in_order] % m, count[in_order])
+
+
+def _deal_words(randomness: Randomness, ids: Words, records: Ints) -> Words:
+    return np.concatenate([words[:, 0] for _, words in randomness.trials(ids, records)])
+
+
+def _stretches(load: Floats) -> Iterator[tuple[int, int]]:
+    """Groups first..last-1 whose loads add up to at most 1, and at least one group."""
+    upto, first = np.cumsum(load), 0
+    while first < load.size:
+        base = upto[first - 1] if first else 0.0
+        last = max(first + 1, int(np.searchsorted(upto, base + 1.0, side="right")))
+        yield first, last
+        first = last
 
 
 def excess_over(trials: Ints, limits: Floats) -> Floats:
@@ -250,62 +253,8 @@ def group_ids(randomness: Randomness, schema: Schema, batch: CellBatch) -> Words
     return ids
 
 
-def _pieces(batch: CellBatch, limits: Floats, domain_size: int) -> Iterator[tuple[int, int]]:
-    """Split at group borders so that neither sampled trials nor counts outgrow memory."""
-    sampled = np.where(batch.sizes > limits, np.minimum(limits, batch.sizes) + 1, 0)
-    load = np.cumsum(np.maximum(sampled / _TRIALS_AT_ONCE, domain_size / _COUNTS_AT_ONCE))
-    first = 0
-    while first < batch.groups:
-        base = load[first - 1] if first else 0.0
-        last = max(first + 1, int(np.searchsorted(load, base + 1.0, side="right")))
-        yield first, last
-        first = last
-
-
-def _publish_piece(
-    batch: CellBatch,
-    draw: Draw,
-    schema: Schema,
-    policy: Policy,
-    randomness: Randomness,
-    places: Ints,
-) -> PublishedBatch:
-    m = schema.domain_size
-    cell_ids, drawn, sampled = draw.cells, draw.trials, draw.sampled
-    unattainable = sampled & (draw.limits < 1.0)
-    counts = np.zeros(batch.groups * m, dtype=np.int64)
-    whole_cells = np.flatnonzero(~sampled[batch.group_of_cell])
-    sampled_cells = np.flatnonzero(sampled[batch.group_of_cell])
-    for group, value, _ in _perturb(batch, whole_cells, drawn, cell_ids, randomness, policy, m):
-        # Trials come in the order of groups, so a chunk touches one stretch of the counts.
-        low, high = int(group[0]) * m, (int(group[-1]) + 1) * m
-        counts[low:high] += np.bincount(group * m + value - low, minlength=high - low)
-    if sampled_cells.size:
-        parts = list(_perturb(batch, sampled_cells, drawn, cell_ids, randomness, policy, m))
-        group, value, scale_words = (np.concatenate(column) for column in zip(*parts, strict=True))
-        copies = _scale(group, scale_words, batch.sizes, policy)
-        # Weights are whole and far below 2^53, so the float sums of bincount are exact.
-        counts += np.bincount(group * m + value, weights=copies, minlength=counts.size).astype(
-            np.int64
-        )
-    occupied = np.flatnonzero(counts)
-    return PublishedBatch(
-        public=batch.public,
-        places=places,
-        group=occupied // m,
-        value=occupied % m,
-        count=counts[occupied],
-        sizes=batch.sizes,
-        records=counts.reshape(batch.groups, m).sum(axis=1),
-        trials=np.add.reduceat(drawn, batch.starts),
-        sampled=sampled,
-        unattainable=unattainable,
-    )
-
-
 def _sample(
     batch: CellBatch,
-    sampled: Flags,
     limits: Floats,
     policy: Policy,
     randomness: Randomness,
@@ -313,7 +262,7 @@ def _sample(
     group_ids: Words,
 ) -> Ints:
     """How many records of each cell are drawn: all, or its share of the group's limit."""
-    drawn = batch.count.copy()
+    drawn, sampled = batch.count.copy(), batch.sizes > limits
     in_sampled = sampled[batch.group_of_cell]
     if not in_sampled.any():
         return drawn
@@ -356,24 +305,6 @@ def _systematic_sample(
     drawn = np.diff(upto, prepend=0)
     drawn[batch.starts] = upto[batch.starts]
     return drawn
-
-
-def _perturb(
-    batch: CellBatch,
-    cells: Ints,
-    drawn: Ints,
-    cell_ids: Words,
-    randomness: Randomness,
-    policy: Policy,
-    domain_size: int,
-) -> Iterator[tuple[Ints, Ints, Words]]:
-    """Perturbing(g1, p, m): the group, new value and scaling word of every trial, in chunks."""
-    group, own = batch.group_of_cell[cells], batch.value[cells]
-    for cell, words in randomness.trials(cell_ids[cells], drawn[cells]):
-        value = perturb_words(
-            words[:, 0], own[cell], retention=policy.retention, domain_size=domain_size
-        )
-        yield group[cell], value, words[:, 1]
 
 
 def _scale(group: Ints, words: Words, sizes: Ints, policy: Policy) -> Ints:

@@ -459,20 +459,9 @@ def test_a_smaller_sample_consists_of_trials_of_a_larger_one_up_to_rounding(adul
     drawn = []
     for epsilon in (0.5, 0.7):
         made = Kernel(adult.schema, Policy(0.5, epsilon, 0.3), Key.test())
-        drawn.append(np.concatenate([sampled(batch, made) for batch in adult.batches()]))
+        drawn.append(np.concatenate([made.draw(batch).trials for batch in adult.batches()]))
     assert (drawn[1] - drawn[0]).max() <= 1
     assert drawn[1].sum() < drawn[0].sum()
-
-
-def sampled(batch, made):
-    words, schema = made.randomness(), made.schema
-    limits = sample_limits(batch, made.policy, schema.domain_size)
-    ids = np.zeros(batch.groups, np.uint64)
-    for column, encoded in zip(schema.public, batch.public, strict=True):
-        ids += words.hash_values(column, encoded.values.to_pylist())[encoded.codes]
-    sensitive = words.hash_sensitive(schema.sensitive, schema.domain)
-    cells = ids[batch.group_of_cell] + sensitive[batch.value]
-    return kernel._sample(batch, batch.sizes > limits, limits, made.policy, words, cells, ids)
 
 
 def test_plain_perturbation_does_not_depend_on_epsilon_and_delta(tiny):

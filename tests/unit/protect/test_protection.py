@@ -15,7 +15,7 @@ from reconpriv.cells.randomness import Key
 from reconpriv.cells.sums import sum_selections
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.policy.protection import Coarsening, Protection, as_protection
-from reconpriv.protect import deal
+from reconpriv.protect import kernel
 from reconpriv.protect.coarsening import coarsen, settle
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.publish_cube import published_cube
@@ -272,7 +272,7 @@ def departure(counts, expected):
 def test_the_deal_is_uniform_and_a_biased_one_is_caught(monkeypatch):
     expected = hypergeometric()
     assert departure(dealt_counts(400), expected) > LEVEL
-    words = deal._words
+    words = kernel._deal_words
 
     def biased(randomness, ids, records):
         # The first half of the values, sorted, tends to come first.
@@ -280,7 +280,7 @@ def test_the_deal_is_uniform_and_a_biased_one_is_caught(monkeypatch):
         first = np.arange(found.size) < found.size // 2
         return np.where(first, found // np.uint64(2), found)
 
-    monkeypatch.setattr(deal, "_words", biased)
+    monkeypatch.setattr(kernel, "_deal_words", biased)
     assert departure(dealt_counts(400), expected) < LEVEL
 
 
@@ -315,7 +315,7 @@ def test_the_same_key_deals_the_same_whatever_the_order_and_another_key_differen
 def test_stretches_do_not_change_the_deal(monkeypatch):
     raw = raw_of(LARGE)
     whole = published_cube(raw, PROTECTED, key(9))
-    monkeypatch.setattr(deal, "_RECORDS_AT_ONCE", 1)
+    monkeypatch.setattr(kernel, "_RECORDS_AT_ONCE", 1)
     assert np.array_equal(published_cube(raw, PROTECTED, key(9)).count, whole.count)
 
 

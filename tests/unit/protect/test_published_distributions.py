@@ -18,11 +18,9 @@ from scipy import stats
 
 import reconpriv as rp
 from reconpriv.cells.cell_batch import CellBatch, Encoded
-from reconpriv.cells.randomness import Key, Randomness
+from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Column, Kind, Schema
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import sample_limits
-from reconpriv.protect import kernel
 from reconpriv.protect.kernel import Kernel
 from reconpriv.theory.estimation.reconstruction import count_variance, reconstruct_count
 
@@ -285,18 +283,8 @@ UNEVEN = [61, 23, 0, 11, 0, 8]
 
 def drawn_samples(counts, mode, number):
     """How many records of each occurring value are drawn, a row a group."""
-    batch = same_groups(counts)
-    limits = sample_limits(batch, policy_of(mode), M)
-    randomness = Randomness(key(number))
-    group_ids = randomness.hash_values(SCHEMA.public[0], list(range(batch.groups)))
-    cell_ids = (
-        group_ids[batch.group_of_cell]
-        + randomness.hash_sensitive(SCHEMA.sensitive, SCHEMA.domain)[batch.value]
-    )
-    drawn = kernel._sample(
-        batch, batch.sizes > limits, limits, policy_of(mode), randomness, cell_ids, group_ids
-    )
-    return drawn.reshape(batch.groups, -1)
+    drawn = Kernel(SCHEMA, policy_of(mode), key(number)).draw(same_groups(counts)).trials
+    return drawn.reshape(GROUPS, -1)
 
 
 @pytest.mark.parametrize("mode", SAMPLING)
