@@ -28,8 +28,7 @@ from reconpriv.estimate.counts import Design
 from reconpriv.learning.fits import linear_of, logistic_of
 from reconpriv.learning.fitting import Options
 from reconpriv.learning.regression import Regression
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 COLUMNS = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
 SAMPLE_SIZES = ("none", "octave", "public")
@@ -101,9 +100,8 @@ def key(number: int) -> rp.Key:
 def released(raw: Cube, sample_size: str, keys: int) -> Iterator[Cube]:
     """The census table published with one key after another."""
     policy = rp.Policy(RETENTION, 0.5, 0.3, sample_size=sample_size)
-    batch = raw.as_batch()
     for number in range(keys):
-        yield publish_cube(raw, [batch], Kernel(raw.schema, policy, key(number)))
+        yield published_cube(raw, policy, key(number))
 
 
 def naive(cube: Cube) -> Cube:

@@ -25,8 +25,7 @@ from reconpriv.cells.cube import Cube, collect, combinations
 from reconpriv.cells.sums import Sums, sum_selections
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.set_counts import SetCounts
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 DOCS = Path(__file__).parent.parent / "docs"
 CSV, PAGE = DOCS / "coverage.csv", DOCS / "coverage.md"
@@ -79,16 +78,12 @@ def measure(name: str, size: str, p: float) -> list[Row]:
     """The coverage of one design: cases and hits by question, true count and group size."""
     keys = KEYS[name]
     with open_table(name) as table:
-        batches = list(table.batches())
-        raw = collect(batches, table.schema)
+        raw = collect(table.batches(), table.schema)
     m = table.schema.domain_size
     tally = Tally(0.001 * int(raw.records.sum()))
     policy, design = rp.Policy(p, 0.5, 0.3, sample_size=size), Design(p, m, size)
     draws = [np.random.default_rng(number) for number in range(keys)]
-    cubes = [
-        publish_cube(raw, batches, Kernel(table.schema, policy, fixed_key(number)))
-        for number in range(keys)
-    ]
+    cubes = [published_cube(raw, policy, fixed_key(number)) for number in range(keys)]
     for selection, cells in selections(raw):
         truth = sum_selections(raw, selection, cells, None)
         for cube, draw in zip(cubes, draws, strict=True):

@@ -22,13 +22,11 @@ import reconpriv as rp
 from coverage_tables import fixed_key, open_table
 from reconpriv.answers.answerer import Answerer
 from reconpriv.ask.workload import make_workload
-from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measurements import prepare_margins
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.margins.plan import margins_of
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.margins.plan import planned_margins
+from reconpriv.protect.publish_cube import published_cube
 
 DOCS = Path(__file__).parent.parent / "docs"
 CSV, PAGE = DOCS / "model.csv", DOCS / "how-to" / "small-areas.md"
@@ -59,18 +57,14 @@ def opened(name: str) -> rp.Table:
     return rp.read(pa.table(columns), sensitive="S", public="all")
 
 
-def releases(
-    raw: Cube, batches: list[CellBatch], policy: rp.Policy, keys: int
-) -> Iterator[Answerer]:
+def releases(raw: Cube, policy: rp.Policy, keys: int) -> Iterator[Answerer]:
     """Releases of one table with fixed keys."""
     design = Design.of(policy, raw.schema)
     for number in range(keys):
-        key, counted, margins = fixed_key(number), None, None
-        if policy.margins is not None:
-            plan = margins_of(raw, policy, key)
-            counted = plan.counted
-        cube = publish_cube(raw, batches, Kernel(raw.schema, policy, key, counted))
-        if policy.margins is not None:
+        key, margins = fixed_key(number), None
+        plan = planned_margins(raw.map_groups, policy, raw.schema, key)
+        cube = published_cube(raw, policy, key, plan.counted)
+        if plan.published:
             margins = prepare_margins(cube, plan.published, plan.variance, design)
         yield Answerer(cube, design, margins)
 
@@ -78,12 +72,11 @@ def releases(
 def measured(name: str, size: str, margins: float | None, keys: int) -> list[dict[str, object]]:
     """The errors of one design, by number of public columns and class of true count."""
     with opened(name) as table:
-        batches = list(table.batches())
-        raw = collect(batches, table.schema)
+        raw = collect(table.batches(), table.schema)
     policy = rp.Policy(RETENTION, 0.5, 0.3, sample_size=size, margins=margins)
     work = make_workload(raw, queries=QUERIES)
     found = []
-    for answerer in releases(raw, batches, policy, keys):
+    for answerer in releases(raw, policy, keys):
         asked = [answerer.select(None, query) for query in work.queries]
         unbiased = answerer.count_many(asked, Settings())
         leaning = answerer.count_many(asked, Settings("model"))

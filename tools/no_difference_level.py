@@ -24,8 +24,7 @@ from reconpriv.answers.answerer import Answerer
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.estimate.compare import compare_sides, side_of
 from reconpriv.estimate.counts import Design, Settings
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 CSV = Path(__file__).parent.parent / "docs" / "no-difference.csv"
 HEAD = ("sample_size", "share", "simulations", "rejected", "rejected_naively", "interval_misses")
@@ -65,13 +64,12 @@ def naive_p_value(cube: Cube, value: int) -> float:
 def measure(size: str, simulations: int) -> list[tuple[object, ...]]:
     """How often each test rejects at 5 %, and the interval misses 0."""
     with rp.read(null_table(), sensitive="job", public="all") as table:
-        batches = list(table.batches())
-        raw = collect(batches, table.schema)
+        raw = collect(table.batches(), table.schema)
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=size)
     design = Design(0.5, raw.schema.domain_size, size)
     tally = {job: np.zeros(3, dtype=np.int64) for job in SHARES}
     for number in range(simulations):
-        cube = publish_cube(raw, batches, Kernel(raw.schema, policy, fixed_key(number)))
+        cube = published_cube(raw, policy, fixed_key(number))
         answerer = Answerer(cube, design)
         for job in SHARES:
             sides = [side_of(answerer.selected({"sex": sex, "job": job}), None, "share")

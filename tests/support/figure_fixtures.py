@@ -13,8 +13,7 @@ from query_fixtures import numbered_key, people
 from reconpriv.answers.answerer import Answerer
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.estimate.counts import Design
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 P = 0.5
 
@@ -23,8 +22,7 @@ P = 0.5
 def _opened(kind: str) -> tuple[list, Cube]:
     table = people() if kind == "people" else null_table()
     with rp.read(table, sensitive="job", public="all", missing="value") as opened:
-        batches = list(opened.batches())
-        return batches, collect(batches, opened.schema)
+        return collect(opened.batches(), opened.schema)
 
 
 def original(kind: str = "people") -> Answerer:
@@ -35,12 +33,11 @@ def original(kind: str = "people") -> Answerer:
 
 def published(size: str, keys: int, *, told: float = P, kind: str = "people") -> Iterator[Answerer]:
     """Publications with different keys; ``told`` is the p that the analyst is told."""
-    batches, cube = _opened(kind)
+    cube = _opened(kind)
     policy = rp.Policy(P, 0.5, 0.3, sample_size=size)
     design = Design(told, cube.schema.domain_size, size)
     for number in range(keys):
-        kernel = Kernel(cube.schema, policy, numbered_key(number))
-        yield Answerer(publish_cube(cube, batches, kernel), design)
+        yield Answerer(published_cube(cube, policy, numbered_key(number)), design)
 
 
 def null_table() -> pa.Table:

@@ -30,8 +30,7 @@ from reconpriv.estimate.compare import Comparison, compare_sides, side_of
 from reconpriv.estimate.counts import Design, Settings, quantile
 from reconpriv.estimate.pieces import cut_into_pieces
 from reconpriv.estimate.shares import asked_share, share_rows
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 from reconpriv.release.load import plug_in_trials
 from reconpriv.theory.estimation.combined_limits import (
     combination_limits,
@@ -276,7 +275,7 @@ def publications(
         if policy.margins is not None:
             yield publish_in_memory(raw, policy, key).answerer
             continue
-        cube = publish_cube(raw, [raw.as_batch()], Kernel(raw.schema, policy, key))
+        cube = published_cube(raw, policy, key)
         if not policy.sampling.trials_known:
             cube = replace(cube, trials=plug_in_trials(cube, policy))
         yield Answerer(cube, Design(p, raw.schema.domain_size, policy.sample_size))

@@ -19,10 +19,9 @@ from reconpriv.cells.cube import Cube, collect
 from reconpriv.columns.schema import Column, Kind, Schema
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.measurements import prepare_margins
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.margins.plan import margins_of
+from reconpriv.protect.margins.plan import planned_margins
 from reconpriv.protect.margins.planned import MarginPlan
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 
 def margin_key(number: int) -> rp.Key:
@@ -99,10 +98,14 @@ def answering(made: InMemory, design: Design) -> Answerer:
     return Answerer(made.cube, design, prepared)
 
 
+def margins_of(raw: Cube, policy: rp.Policy, key: rp.Key | None = None) -> MarginPlan:
+    """The margins of a table whose cells are in memory."""
+    return planned_margins(raw.map_groups, policy, raw.schema, key)
+
+
 def publish_in_memory(raw: Cube, policy: rp.Policy, key: rp.Key) -> InMemory:
     plan = margins_of(raw, policy, key)
-    kernel = Kernel(raw.schema, policy, key, plan.counted)
-    cube = publish_cube(raw, [raw.as_batch()], kernel)
+    cube = published_cube(raw, policy, key, plan.counted)
     design = Design(policy.retention, raw.schema.domain_size, policy.sample_size)
     return InMemory(raw, policy, plan, cube, design)
 

@@ -32,10 +32,6 @@ NO_TABLE = _NONE.format("table of them has too many rows")
 NO_ROW = _NONE.format("row of them would give a group away")
 
 
-class NoMarginsError(PolicyError):
-    """There is no margin table to publish, and none was asked for by name."""
-
-
 @dataclass(frozen=True, init=False)
 class Margins:
     """How private all margins are together, and which tables they are.

@@ -2,49 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube, collect, with_protection
 from reconpriv.cells.randomness import Key
 from reconpriv.policy.policy import Policy
 from reconpriv.protect.coarsening import pooled, settle
-from reconpriv.protect.kernel import Kernel
+from reconpriv.protect.kernel import Kernel, PublishedCells
 from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
-
-
-def publish_cube(raw: Cube, batches: Iterable[CellBatch], kernel: Kernel) -> Cube:
-    """Publish batches of all groups of a cube, which come in its order."""
-    batches = list(batches)
-    coins = kernel.policy.sampling.coins
-    pieces, dealt, first = [], [], 0
-    for batch in batches:
-        for piece in kernel(batch):
-            pieces.append(piece)
-            cells = piece.dealt
-            dealt.append((first + cells.places[cells.group], cells.value, cells.count))
-        first += batch.groups
-    group, value, count = (np.concatenate(column) for column in zip(*dealt, strict=True))
-    records = np.concatenate([piece.records for piece in pieces])
-    trials = np.concatenate([piece.trials for piece in pieces]).astype(np.float64)
-    if batches[0].pools is None:
-        return replace(
-            raw, records=records, trials=trials, group=group, value=value, count=count, coins=coins
-        )
-    starts = np.cumsum([0, *(piece.records.size for piece in pieces[:-1])])
-    whole = replace(
-        collect((batch.whole for batch in batches), kernel.schema, trials, coins=coins),
-        group=np.concatenate([p.group + s for p, s in zip(pieces, starts, strict=True)]),
-        value=np.concatenate([piece.value for piece in pieces]),
-        count=np.concatenate([piece.count for piece in pieces]),
-    )
-    order = np.lexsort((value, group))
-    own = replace(raw, group=group[order], value=value[order], count=count[order], coins=coins)
-    (batch,) = batches
-    return with_protection(own, whole, batch.within)
 
 
 def published_cube(raw: Cube, policy: Policy, key: Key, counted: TrialLimits = UNCOUNTED) -> Cube:
@@ -54,4 +23,27 @@ def published_cube(raw: Cube, policy: Policy, key: Key, counted: TrialLimits = U
     """
     coarsening = settle(policy.wanted_protection, raw.schema, raw.map_groups, policy.retention, key)
     batch = pooled(raw.as_batch(), raw.schema, coarsening)
-    return publish_cube(raw, [batch], Kernel(coarsening.coarse(raw.schema), policy, key, counted))
+    kernel = Kernel(coarsening.coarse(raw.schema), policy, key, counted)
+    pieces = list(kernel(batch))
+    whole = replace(
+        raw if batch.pools is None else collect([batch.whole], kernel.schema),
+        records=np.concatenate([piece.records for piece in pieces]),
+        trials=np.concatenate([piece.trials for piece in pieces]).astype(np.float64),
+        coins=policy.sampling.coins,
+        **_joined(pieces),
+    )
+    if batch.pools is None:
+        return whole
+    dealt = _joined([piece.dealt for piece in pieces])
+    order = np.lexsort((dealt["value"], dealt["group"]))
+    own = replace(raw, coins=whole.coins, **{name: one[order] for name, one in dealt.items()})
+    return with_protection(own, whole, batch.within)
+
+
+def _joined(cells: Sequence[PublishedCells]) -> dict[str, Any]:
+    """The cells of all pieces, by the place of their group in the batch."""
+    return {
+        "group": np.concatenate([one.places[one.group] for one in cells]),
+        "value": np.concatenate([one.value for one in cells]),
+        "count": np.concatenate([one.count for one in cells]),
+    }

@@ -13,8 +13,7 @@ from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.columns.schema import Schema
 from reconpriv.estimate.counts import Design
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 from reconpriv.research.data import BASES, Population, study_key
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import METHODS, SWEEPS, StudyPoint, StudySize, sweep
@@ -25,7 +24,6 @@ from reconpriv.table import Table
 class Prepared:
     """A sample with its query pool planned, ready to be published repeatedly."""
 
-    batches: list[CellBatch]
     raw: Cube
     plan: QueryPlan
     workload: Workload
@@ -86,15 +84,14 @@ def prepare_cells(batches: list[CellBatch], schema: Schema, queries: int) -> Pre
     workload = make_workload(raw, queries=queries)
     answerer = Answerer(raw, Design(1.0, schema.domain_size, "none"))
     selected = [answerer.select(None, query) for query in workload.queries]
-    return Prepared(batches, raw, plan_queries(raw, selected), workload)
+    return Prepared(raw, plan_queries(raw, selected), workload)
 
 
 def _errors(prepared: Prepared, setting: StudyPoint, sample_size: str, keys: int) -> list[float]:
     policy = setting.policy(sample_size)
     errors = []
     for number in range(keys):
-        kernel = Kernel(prepared.raw.schema, policy, study_key(number))
-        cube = publish_cube(prepared.raw, prepared.batches, kernel)
+        cube = published_cube(prepared.raw, policy, study_key(number))
         estimates = prepared.plan.estimates(cube, setting.retention)
         errors.append(mean_relative_error(estimates, prepared.workload.answers))
     return errors

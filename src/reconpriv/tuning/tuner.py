@@ -18,7 +18,6 @@ from reconpriv.cells.cube import Cube, collect
 from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.exposure import largest_exposed
-from reconpriv.policy.margin_settings import NoMarginsError
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import private_as_they_are, private_size, sample_limits
 from reconpriv.protect.coarsening import pooled_cube, settle
@@ -250,10 +249,8 @@ class Tuner:
         from reconpriv.tuning.margin_variances import MarginVariances  # noqa: PLC0415
 
         def make() -> MarginVariances | None:
-            try:
-                return MarginVariances.of(self.schema, self.queries, policy)
-            except NoMarginsError:
-                return None
+            found = MarginVariances.of(self.schema, self.queries, policy)
+            return found if found.totals.tables else None
 
         return self._once(("margins", policy.wanted_margins.tables), make)
 

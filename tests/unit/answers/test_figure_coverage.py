@@ -25,8 +25,7 @@ from reconpriv.estimate.quantiles import quantile_rows
 from reconpriv.estimate.shares import asked_share, share_rows
 from reconpriv.estimate.step_counts import RowCounts, RowSteps
 from reconpriv.estimate.totals import WeightedTotal, indicator, totals
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 SETTINGS = Settings()
 # The most common job is far from the middle: an average that equals the plain mean of the scores
@@ -174,13 +173,12 @@ def test_quantiles_hold_with_few_trials_of_many_values():
     values = np.minimum(rng.random(levels.size) ** 2 * 200 * (levels - 18) / 42, 199).astype(int)
     table = pa.table({"age": levels, "v": values})
     with rp.read(table, sensitive="v", public="all") as opened:
-        batches = list(opened.batches())
-        raw = collect(batches, opened.schema)
+        raw = collect(opened.batches(), opened.schema)
     policy = rp.preset("strict")
     true = np.quantile(values[values < 100], 0.1, method="inverted_cdf")
     held = []
     for number in range(KEYS):
-        cube = publish_cube(raw, batches, Kernel(raw.schema, policy, numbered_key(number)))
+        cube = published_cube(raw, policy, numbered_key(number))
         answerer = Answerer(cube, Design.of(policy, raw.schema))
         own, half = measure_of(answerer, "v", None), answerer.selected("v < 100")
         ((_, found),) = quantile_rows(answerer, own, 0.1, half, (), SETTINGS, name="")

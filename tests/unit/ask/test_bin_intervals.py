@@ -18,8 +18,7 @@ from reconpriv.estimate.averages import AverageOf, average_rows
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measures import measure_of
 from reconpriv.estimate.quantiles import quantile_rows
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 P = 0.5
 KEYS = 40
@@ -46,8 +45,7 @@ BINS = {"age": 10, "income": [*BORDERS, f"top:{TOP}"]}
 @cache
 def opened(place):
     with rp.read(people(place), sensitive="income", public="all", bin=BINS) as table:
-        batches = list(table.batches())
-        return batches, collect(batches, table.schema)
+        return collect(table.batches(), table.schema)
 
 
 def truths(place):
@@ -84,14 +82,14 @@ def limits(answerer):
 @cache
 def coverage(place, told=P):
     """How often each interval holds the figure of the original numbers, over keys and regions."""
-    batches, cube = opened(place)
+    cube = opened(place)
     policy = rp.Policy(P, 0.5, 0.3, sample_size="none")
     design = Design(told, cube.schema.domain_size, "none")
     true = truths(place)
     held: dict[str, list[bool]] = {kind: [] for kind in true}
     for number in range(KEYS):
-        kernel = Kernel(cube.schema, policy, numbered_key(number))
-        for kind, rows in limits(Answerer(publish_cube(cube, batches, kernel), design)).items():
+        made = published_cube(cube, policy, numbered_key(number))
+        for kind, rows in limits(Answerer(made, design)).items():
             pairs = zip(true[kind], rows, strict=True)
             held[kind] += [low - 1e-9 <= value <= high + 1e-9 for value, (low, high) in pairs]
     return {kind: float(np.mean(each)) for kind, each in held.items()}

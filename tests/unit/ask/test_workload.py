@@ -20,8 +20,7 @@ from reconpriv.ask.workload import make_workload, mean_relative_error, relative_
 from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.estimate.counts import Design
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 
 @pytest.fixture(scope="module")
@@ -353,8 +352,7 @@ def test_the_command_refuses_bad_arguments_with_exit_2(cli, people_file, wrong):
 @pytest.mark.parametrize("sensitive", ["Education", "Occupation"])
 def test_the_error_grows_from_none_over_paper_and_octave_to_public(census_tables, sensitive):
     table = census_tables(sensitive)
-    batches = list(table.batches())
-    raw = collect(batches, table.schema)
+    raw = collect(table.batches(), table.schema)
     pool = make_workload(raw, queries=1_500, seed=6)
     asker = Answerer(raw, Design(0.5, table.schema.domain_size, "none"))
     plan = plan_queries(raw, [asker.select(None, query) for query in pool.queries])
@@ -363,8 +361,7 @@ def test_the_error_grows_from_none_over_paper_and_octave_to_public(census_tables
         policy = rp.Policy(0.5, 0.5, 0.3, sample_size=size)
         found = []
         for number in range(3):
-            kernel = Kernel(table.schema, policy, numbered_key(number))
-            estimates = plan.estimates(publish_cube(raw, batches, kernel), 0.5)
+            estimates = plan.estimates(published_cube(raw, policy, numbered_key(number)), 0.5)
             found.append(mean_relative_error(estimates, pool.answers))
         errors[size] = np.mean(found)
     print(sensitive, {size: round(float(error), 4) for size, error in errors.items()})

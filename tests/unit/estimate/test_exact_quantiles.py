@@ -16,8 +16,7 @@ from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measures import measure_of
 from reconpriv.estimate.quantiles import NOBODY, quantile_rows
 from reconpriv.estimate.step_counts import RowSteps
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 # With p so near 1, limits divide by numbers that round to 0; what comes of it is not used.
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
@@ -97,11 +96,10 @@ def test_limits_of_many_values_hold():
     off = [holders.groupby("sex").income.quantile(q, interpolation="lower") for q in (0.35, 0.65)]
     held, missed = [], []
     with rp.read(chosen, sensitive="ill", public="all") as opened:
-        batches = list(opened.batches())
-        raw = collect(batches, opened.schema)
+        raw = collect(opened.batches(), opened.schema)
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
     for number in range(60):
-        cube = publish_cube(raw, batches, Kernel(raw.schema, policy, numbered_key(number)))
+        cube = published_cube(raw, policy, numbered_key(number))
         answerer = Answerer(cube, Design.of(policy, raw.schema))
         income, ill = measure_of(answerer, "income", None), answerer.selected({"ill": "x"})
         for labels, one in quantile_rows(answerer, income, 0.5, ill, ("sex",), Settings(), name=""):

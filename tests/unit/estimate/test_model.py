@@ -17,8 +17,7 @@ from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.model import LEANS
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 
 MODEL = Settings("model")
 HOMES, WORK = [f"h{i:02}" for i in range(14)], [f"w{i:02}" for i in range(12)]
@@ -51,16 +50,13 @@ def town(interacts: bool = False) -> pa.Table:
 def answerers(sample_size: str, margins: float | None, interacts: bool = False, keys: int = 6):
     """Releases in memory, and the original table."""
     with rp.read(town(interacts), sensitive="job", public="all") as table:
-        batches = list(table.batches())
-        raw = collect(batches, table.schema)
+        raw = collect(table.batches(), table.schema)
     policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size, margins=margins)
     truth = Answerer(raw, Design(1.0, 4, "none"))
     if margins is not None:
         made = [publish_in_memory(raw, policy, numbered_key(i)).answerer for i in range(keys)]
         return made, truth
-    cubes = [
-        publish_cube(raw, batches, Kernel(raw.schema, policy, numbered_key(i))) for i in range(keys)
-    ]
+    cubes = [published_cube(raw, policy, numbered_key(i)) for i in range(keys)]
     return [Answerer(cube, Design(0.5, 4, sample_size)) for cube in cubes], truth
 
 

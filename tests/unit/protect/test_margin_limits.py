@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.margin_fixtures import margins_of
 
 import reconpriv as rp
 from margin_fixtures import (
@@ -25,7 +26,7 @@ from reconpriv.policy.margin_settings import Margins
 from reconpriv.policy.sample_sizes import private_size
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.margins.noise import noisy_tables
-from reconpriv.protect.margins.plan import count_margins, margins_of
+from reconpriv.protect.margins.plan import count_margins
 from reconpriv.protect.margins.tables import rows_of
 from reconpriv.theory.margins.row_spectrum import cell_noise, row_precision, trials_from_margins
 

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.margin_fixtures import margins_of
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measurements import prepare_margins
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.margins.plan import margins_of
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 from reconpriv.research.data import study_key
 from reconpriv.research.error import prepare
 from reconpriv.research.margins import combined_estimates
@@ -22,8 +21,7 @@ def test_the_estimates_of_the_pool_are_those_of_a_release(adult, size):
     prepared = prepare(adult, 300)
     raw, policy = prepared.raw, replace(DEFAULT.policy(size), margins=1.0)
     plan = margins_of(raw, policy, study_key(0))
-    kernel = Kernel(raw.schema, policy, study_key(0), plan.counted)
-    cube = publish_cube(raw, prepared.batches, kernel)
+    cube = published_cube(raw, policy, study_key(0), plan.counted)
     design = Design(policy.retention, raw.schema.domain_size, size)
     ready = prepare_margins(cube, plan.published, plan.variance, design)
     answerer = Answerer(cube, design, ready)

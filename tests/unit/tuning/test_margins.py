@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.margin_fixtures import margins_of
 
 import reconpriv as rp
 from query_fixtures import numbered_key
@@ -18,9 +19,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.messages.commands import policy_parts
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.margins.plan import margins_of
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 from reconpriv.research.margins import combined_estimates
 from reconpriv.tuning import sweep as sweeping
 from reconpriv.tuning.recommend import recommend
@@ -70,16 +69,14 @@ def simulated(opened, tuner):
     @cache
     def mean_error(name, policy, keys):
         table, pool = opened(name), tuner(name).workload
-        batches = list(table.batches())
-        raw = collect(batches, table.schema)
+        raw = collect(table.batches(), table.schema)
         design = Design(policy.retention, table.schema.domain_size, policy.sample_size)
         truth = Answerer(raw, design)
         queries = plan_queries(raw, [truth.select(None, query) for query in pool.queries])
         errors = []
         for number in range(keys):
             plan = margins_of(raw, policy, numbered_key(number))
-            kernel = Kernel(table.schema, policy, numbered_key(number), plan.counted)
-            cube = publish_cube(raw, batches, kernel)
+            cube = published_cube(raw, policy, numbered_key(number), plan.counted)
             margins = prepare_margins(cube, plan.published, plan.variance, design)
             # What a release answers, without its intervals: tests/unit/research compares the two.
             counts = combined_estimates(queries, cube, margins)
@@ -116,9 +113,7 @@ def test_trials_and_rows_are_those_of_a_publication(adult, tuner, size):
     setting = tuner("adult").setting(policy)
     raw = collect(list(adult.batches()), adult.schema)
     plan = margins_of(raw, policy)
-    cube = publish_cube(
-        raw, [raw.as_batch()], Kernel(adult.schema, policy, rp.Key.test(), plan.counted)
-    )
+    cube = published_cube(raw, policy, rp.Key.test(), plan.counted)
     assert setting.trials == cube.trials.sum()
     assert setting.sampled_groups == int((cube.trials < cube.records).sum())
     assert setting.margin_rows_left_out == sum(table.left_out for table in plan.tables)

@@ -20,8 +20,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import policy_parts
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.sample_sizes import sample_limits
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.tails.exact import exact_tails
 from reconpriv.theory.tails.exact_margins import combined_tails, within_epsilon
@@ -121,7 +120,7 @@ def test_figures_equal_brute_force_on_a_made_table(made, policy):
     policy = policy.on(made.schema)
     found = made.tuner(queries=20).setting(policy)
     raw = AttackedTable.of(made, policy).raw
-    cube = publish_cube(raw, list(made.batches()), Kernel(made.schema, policy, rp.Key.test()))
+    cube = published_cube(raw, policy, rp.Key.test())
     expected, worst = 0.0, (0.0, 0.0)
     for (group, text), trials in zip(sorted(MADE.items()), cube.trials.tolist(), strict=True):
         count = exposed_count(text, policy)

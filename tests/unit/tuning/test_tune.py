@@ -26,8 +26,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.estimate.counts import Design
 from reconpriv.policy.policy import SAMPLE_SIZES
 from reconpriv.policy.sample_sizes import private_size
-from reconpriv.protect.kernel import Kernel
-from reconpriv.protect.publish_cube import publish_cube
+from reconpriv.protect.publish_cube import published_cube
 from reconpriv.show.results.tuning import spread_out, tune_document
 from reconpriv.show.text import as_text
 from reconpriv.theory.estimation.design import coin_spread, exact_spread, group_error, mixing
@@ -145,19 +144,18 @@ def simulated(census_tables, tuner):
     @cache
     def prepared(sensitive):
         table, pool = census_tables(sensitive), tuner(sensitive).workload
-        batches = list(table.batches())
-        raw = collect(batches, table.schema)
+        raw = collect(table.batches(), table.schema)
         answerer = Answerer(raw, Design(1.0, table.schema.domain_size, "none"))
         plan = plan_queries(raw, [answerer.select(None, query) for query in pool.queries])
-        return raw, batches, plan, pool.answers
+        return raw, plan, pool.answers
 
     @cache
     def mean_error(sensitive, size, parameters=HARD, keys=KEYS):
         policy = rp.Policy(*parameters, sample_size=size)
-        raw, batches, plan, answers = prepared(sensitive)
+        raw, plan, answers = prepared(sensitive)
         errors = []
         for number in range(keys):
-            cube = publish_cube(raw, batches, Kernel(raw.schema, policy, numbered_key(number)))
+            cube = published_cube(raw, policy, numbered_key(number))
             errors.append(mean_relative_error(plan.estimates(cube, policy.retention), answers))
         return float(np.mean(errors))
 

@@ -27,7 +27,7 @@ from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import private_size, round_up_to_octave, sample_limits
 from reconpriv.protect.margins.candidates import Candidates, candidates_of, may_exceed
 from reconpriv.protect.margins.planned import CostPart, TrialLimits, own_trials
-from reconpriv.protect.margins.tables import MarginTotals, RowIndex, index_rows, rows_of
+from reconpriv.protect.margins.tables import MarginTotals, RowIndex, rows_of
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.margins.expected_frequencies import expected_frequencies
 from reconpriv.theory.margins.row_spectrum import (
@@ -345,8 +345,3 @@ def _precision(
             domain_size=totals.tables[0].counts.shape[1],
         )
     return precision
-
-
-def counted_limits(worth: MarginWorth, totals: MarginTotals, schema: Schema) -> CountedLimits:
-    """The limits for every batch of the table that these margins were counted on."""
-    return CountedLimits(worth, index_rows(totals.tables, schema), schema)

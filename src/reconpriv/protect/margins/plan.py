@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from reconpriv.columns.schema import Schema
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Control, Remedy, either
-from reconpriv.policy.margin_settings import NO_ROW, Margins, NoMarginsError
+from reconpriv.policy.margin_settings import NO_ROW, NO_TABLE, Margins
 from reconpriv.policy.policy import Policy
-from reconpriv.protect.margins.limits import counted_limits, settle_rows
+from reconpriv.protect.margins.limits import CountedLimits, settle_rows
 from reconpriv.protect.margins.noise import adjusted, noisy_tables
 from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan, PlannedTable
 from reconpriv.protect.margins.tables import (
@@ -24,6 +23,7 @@ from reconpriv.protect.margins.tables import (
     MarginPart,
     MarginTable,
     MarginTotals,
+    index_rows,
     join_margins,
     table_name,
     wanted_tables,
@@ -31,9 +31,6 @@ from reconpriv.protect.margins.tables import (
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.margins.discrete_gaussian import check_variance
 from reconpriv.theory.margins.expected_frequencies import shrunken
-
-if TYPE_CHECKING:
-    from reconpriv.cells.cube import Cube
 
 # Applies a function to all groups, at once or part by part.
 MapGroups = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginPart]]
@@ -48,17 +45,11 @@ def count_margins(map_groups: MapGroups, policy: Policy, schema: Schema) -> Marg
     count = CountMargins(schema, policy, tables)
     parts = map_groups(count)
     totals = join_margins(parts, tables, margins, schema)
-    if all(part.compared for part in parts):
+    if all(part.compared for part in parts) or not totals.tables:
         return totals
     kept = tuple(table.attributes for table in totals.tables)
     again = join_margins(map_groups(replace(count, tables=kept)), kept, margins, schema)
     return replace(again, too_large=totals.too_large)
-
-
-def margins_of(cube: Cube, policy: Policy, key: Key | None = None) -> MarginPlan:
-    """The margins of a table whose cells are in memory."""
-    totals = count_margins(cube.map_groups, policy, cube.schema)
-    return plan_margins(totals, policy, cube.schema, key)
 
 
 def planned_margins(
@@ -67,12 +58,8 @@ def planned_margins(
     """The margins that a policy asks for; an empty plan if it asks for none, or none is left."""
     if not policy.wanted_margins:
         return NO_MARGIN_PLAN
-    try:
-        totals = count_margins(map_groups, policy, schema)
-    except NoMarginsError as none:
-        return MarginPlan(notes=(none.what,))
-    plan = plan_margins(totals, policy, schema, key)
-    return plan if plan.published else MarginPlan(notes=(NO_ROW,))
+    plan = plan_margins(count_margins(map_groups, policy, schema), policy, schema, key)
+    return plan if plan.published or plan.notes else MarginPlan(notes=(NO_ROW,))
 
 
 def plan_margins(
@@ -82,6 +69,8 @@ def plan_margins(
 
     Without a key nothing is drawn: the counts are the true ones, for an audit that publishes none.
     """
+    if not totals.tables:
+        return MarginPlan(notes=(NO_TABLE,))
     margins = policy.wanted_margins
     # Rows that are left out have cost as much as those that are published.
     variance = check_variance(margins.variance(len(totals.tables)))
@@ -101,7 +90,7 @@ def plan_margins(
         margins,
         variance,
         planned,
-        counted_limits(worth, totals, schema),
+        CountedLimits(worth, index_rows(totals.tables, schema), schema),
         totals,
         published,
         totals.too_large,

@@ -19,7 +19,7 @@ from reconpriv.cells.cell_batch import CellBatch, Encoded, python_values, unify
 from reconpriv.columns.schema import Schema, Value
 from reconpriv.errors import PolicyError
 from reconpriv.messages.remedies import Control, Remedy, either
-from reconpriv.policy.margin_settings import NO_TABLE, Margins, NoMarginsError
+from reconpriv.policy.margin_settings import Margins
 from reconpriv.policy.policy import Policy
 from reconpriv.protect.margins.candidates import (
     NO_CANDIDATES,
@@ -341,7 +341,7 @@ def join_margins(
         kept.remove(largest)
         left_out.append(tables[largest])
     if not kept:
-        raise NoMarginsError(NO_TABLE)
+        return replace(NO_TOTALS, too_large=tuple(left_out))
     found = [one for one in (joined[i] for i in kept) if one is not None]
     first = np.cumsum([0, *(table.rows for table, _ in found)])
     products = np.zeros((int(first[-1]), int(first[-1])))
