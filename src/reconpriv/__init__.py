@@ -43,42 +43,30 @@ if TYPE_CHECKING:
     from reconpriv.theory.tails.bounds import Tails as Tails
     from reconpriv.tuning.report import TuneReport as TuneReport
 
-_HOMES = {
-    "AuditReport": "auditing.audit_report",
-    "Bound": "theory.tails.bounds",
-    "Estimate": "estimate.counts",
-    "Frequencies": "randomised_response",
-    "Key": "cells.randomness",
-    "Ledger": "ledger.ledger",
-    "Margins": "policy.margin_settings",
-    "ObservedCount": "theory.counts",
-    "PRESETS": "policy.presets",
-    "Policy": "policy.policy",
-    "PramMatrix": "randomised_response",
-    "Proposals": "proposals",
-    "Quantiles": "columns.declared_bins",
-    "ReconprivError": "errors",
-    "ReconprivWarning": "errors",
-    "Release": "release.release",
-    "Table": "table",
-    "TableSummary": "summary",
-    "Tails": "theory.tails.bounds",
-    "TuneReport": "tuning.report",
-    "audit": "frames",
-    "dataset_path": "datasets",
-    "describe": "summary",
-    "invariant_matrix": "randomised_response",
-    "open": "release.release",
-    "preset": "policy.presets",
-    "perturb": "randomised_response",
-    "pram_matrix": "randomised_response",
-    "propose_roles": "reading",
-    "publish": "frames",
-    "read": "reading",
-    "reconstruct": "randomised_response",
+_NAMES_IN = {
+    "auditing.audit_report": "AuditReport",
+    "cells.randomness": "Key",
+    "columns.declared_bins": "Quantiles",
+    "datasets": "dataset_path",
+    "errors": "ReconprivError ReconprivWarning",
+    "estimate.counts": "Estimate",
+    "frames": "audit publish",
+    "ledger.ledger": "Ledger",
+    "policy.margin_settings": "Margins",
+    "policy.policy": "Policy",
+    "policy.presets": "PRESETS preset",
+    "proposals": "Proposals",
+    "randomised_response": "Frequencies PramMatrix invariant_matrix perturb pram_matrix"
+    " reconstruct",
+    "reading": "propose_roles read",
+    "release.release": "Release open",
+    "summary": "TableSummary describe",
+    "table": "Table",
+    "theory.counts": "ObservedCount",
+    "theory.tails.bounds": "Bound Tails",
+    "tuning.report": "TuneReport",
 }
-
-_NAMES = {"open": "open_release"}
+_HOMES = {name: home for home, names in _NAMES_IN.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
@@ -87,7 +75,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module
 
-        return getattr(import_module(f"reconpriv.{_HOMES[name]}"), _NAMES.get(name, name))
+        own = "open_release" if name == "open" else name
+        return getattr(import_module(f"reconpriv.{_HOMES[name]}"), own)
     raise AttributeError(f"module 'reconpriv' has no attribute {name!r}")
 
 

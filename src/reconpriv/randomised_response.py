@@ -268,28 +268,31 @@ def reconstruct(
         raise InputError("There are no values to reconstruct from.")
     named = tuple(dict.fromkeys(domain))
     observed = count_codes(codes, len(sorted_domain))[_order(named, sorted_domain, kind)]
-    if isinstance(given, PramMatrix):
-        return _from_matrix(observed, given, confidence)
-    return _from_retention(observed, named, given, confidence)
-
-
-def _from_retention(
-    observed: Ints, values: tuple[Value, ...], p: float, confidence: float
-) -> Frequencies:
     n, m = int(observed.sum()), observed.size
-    frequency = reconstruct_frequency(observed, n, retention=p, domain_size=m)
-    variance = count_variance(frequency * n, n, retention=p, domain_size=m)
+    if isinstance(given, PramMatrix):
+        frequency = undo(given.probabilities, observed / n)
+        errors = np.sqrt(variances(given.probabilities, frequency, n))
+        condition, level = given.condition_number, given.local_privacy_level
+    else:
+        frequency = reconstruct_frequency(observed, n, retention=given, domain_size=m)
+        errors = np.sqrt(count_variance(frequency * n, n, retention=given, domain_size=m)) / n
+        # pI + tJ has the extreme eigenvalues 1 and p.
+        condition, level = 1.0 / given, local_privacy_level(given, m)
+    marks = dict.fromkeys(mark for one in frequency for mark in impossible(one, 0.0, 1.0))
     return Frequencies(
-        values=values,
+        values=named,
         frequencies=frequency,
-        standard_errors=np.sqrt(variance) / n,
+        standard_errors=errors,
         records=n,
         confidence=confidence,
         published=observed / n,
-        perturbation=p,
-        condition_number=1.0 / p,  # of pI + tJ, whose extreme eigenvalues are 1 and p
-        local_privacy_level=local_privacy_level(p, m),
-        remarks=_impossible(frequency),
+        perturbation=given,
+        condition_number=condition,
+        local_privacy_level=level,
+        remarks=(
+            *(given.remarks if isinstance(given, PramMatrix) else ()),
+            *(f"of some values, {mark}" for mark in marks),
+        ),
     )
 
 
@@ -308,28 +311,6 @@ def _count_limits(observed: Floats, p: float, miss: float) -> tuple[Floats, Floa
         rounded=none,
     )
     return count_limits(pooled, retention=p, stray=replacement_probability(p, m), miss=miss)
-
-
-def _from_matrix(observed: Ints, matrix: PramMatrix, confidence: float) -> Frequencies:
-    n = int(observed.sum())
-    frequency = undo(matrix.probabilities, observed / n)
-    return Frequencies(
-        values=matrix.values,
-        frequencies=frequency,
-        standard_errors=np.sqrt(variances(matrix.probabilities, frequency, n)),
-        records=n,
-        confidence=confidence,
-        published=observed / n,
-        perturbation=matrix,
-        condition_number=matrix.condition_number,
-        local_privacy_level=matrix.local_privacy_level,
-        remarks=(*matrix.remarks, *_impossible(frequency)),
-    )
-
-
-def _impossible(frequencies: Floats) -> tuple[str, ...]:
-    marks = dict.fromkeys(mark for one in frequencies for mark in impossible(one, 0.0, 1.0))
-    return tuple(f"of some values, {mark}" for mark in marks)
 
 
 @checked

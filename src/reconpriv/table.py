@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from reconpriv.auditing.audit_report import AuditReport
 from reconpriv.auditing.column_risk import ColumnRisk
-from reconpriv.auditing.obstacles import Accepted
+from reconpriv.auditing.giveaways import ColumnsSeen
+from reconpriv.auditing.obstacles import Accepted, giveaway_obstacle
 from reconpriv.auditing.single_records import K, check_k
 from reconpriv.auditing.verdicts import verdict_table
 from reconpriv.cells.cube import collect
@@ -28,10 +29,11 @@ from reconpriv.errors import InputError
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import policy_for
-from reconpriv.tables.audited import Extent, Watcher
+from reconpriv.tables.audited import Watcher
 from reconpriv.tables.opened import OpenTable
 from reconpriv.theory.tails.bounds import Bound, TailBound
 from reconpriv.tuning.tuner import Tuner
+from reconpriv.writing.folder import is_uri
 
 if TYPE_CHECKING:
     from reconpriv.answers.answerer import Answerer
@@ -72,8 +74,16 @@ class Table(OpenTable):
         from reconpriv.tables.audited import audit_table  # noqa: PLC0415
 
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
-        wanted = Extent(worst, check_k(k), columns)
-        return audit_table(self, self.fitted(policy), wanted, accepted, progress, watch)
+        return audit_table(
+            self,
+            self.fitted(policy),
+            accepted,
+            worst=worst,
+            k=check_k(k),
+            columns=columns,
+            progress=progress,
+            watch=watch,
+        )
 
     def audit_groups(
         self, policy: Policy | str | None = None, *, exact: bool = False
@@ -120,18 +130,46 @@ class Table(OpenTable):
         independent sample, which an adversary could average with the first. ``also`` is called with
         the whole folder before it takes its place; if that fails, nothing is left.
         """
-        from reconpriv.release.publication import Destination, check_format, no_folder  # noqa: PLC0415
-        from reconpriv.tables.published import publish_table  # noqa: PLC0415
+        from reconpriv.ledger.account import Account  # noqa: PLC0415
+        from reconpriv.release import publication  # noqa: PLC0415
+        from reconpriv.release.release import Release  # noqa: PLC0415
 
         if out is None:
-            raise no_folder("publish(out='release')")
-        check_format(file_format)
-        policy = self.fitted(policy)
+            raise publication.no_folder("publish(out='release')")
+        publication.check_format(file_format)
+        policy, secret = self.fitted(policy), as_key(key)
         policy.check_sampling()
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
-        again = {"second_sample": second_sample, "role_change": role_change}
-        place = Destination(out, file_format, overwrite, also)
-        return publish_table(self, policy, as_key(key), place, accepted, again, progress)
+        if self.one_row_each:
+            self.keep_one_row_each(secret)
+        self.checks.refuse(accepted)
+        columns = ColumnsSeen.of(self.schema)
+        account = Account.open(
+            secret, self.schema, policy, second_sample=second_sample, role_change=role_change
+        )
+        secret = replace(secret, file=None)  # workers need not know where it lies
+        manifest, written, plan = publication.write_release(
+            self.grouped(progress),
+            policy,
+            secret,
+            publication.Destination(out, file_format, overwrite, also),
+            labels=self.labels,
+            watchers=[columns],
+            check=lambda found: self.checks.refuse_written(
+                found, columns.giveaways(policy.harmless), accepted
+            ),
+            account=account,
+        )
+        self._warn_of_identifiers(kept=True)
+        self._published_as(policy, manifest.protect)
+        warned, notes = self.warnings + manifest.protect.notes, self.notes
+        warned += publication.publication_notes(
+            policy, secret, written, plan, manifest.group_schema
+        )
+        if account is not None:
+            warned, notes = warned + tuple(account.warnings), notes + tuple(account.notes)
+        uri = str(out) if is_uri(out) else None
+        return Release(Path(out), manifest, written, warned, uri=uri, notes=notes)
 
     def workload(
         self,
@@ -188,11 +226,14 @@ class Table(OpenTable):
         batches = self.batches(progress=progress)
         found = Tuner.of(batches, self.schema, queries=queries, seed=seed)
         if looks_like_identifier(found.batch.groups, self.schema.records):
-            self.warn_of(
-                ColumnRisk(name, values, identifier=True)
-                for name, values in self.checks.identifiers.items()
-            )
+            self._warn_of_identifiers()
         return found
+
+    def _warn_of_identifiers(self, *, kept: bool = False) -> None:
+        self.warn_of(
+            ColumnRisk(name, values, identifier=True, kept=kept)
+            for name, values in self.checks.identifiers.items()
+        )
 
     def tune(
         self,
@@ -237,9 +278,10 @@ class Table(OpenTable):
         ``pooled`` says whether to measure what pooling tells under the settings that the report
         describes; None does so if that takes seconds.
         """
-        from reconpriv.tables.tuned import tune_table  # noqa: PLC0415
+        from reconpriv.attacks.pool import pooled_share, quickly_pooled  # noqa: PLC0415
         from reconpriv.tuning.recommend import check_target  # noqa: PLC0415
         from reconpriv.tuning.report import Target  # noqa: PLC0415
+        from reconpriv.tuning.sweep import sweep  # noqa: PLC0415
 
         target = Target(
             max_error,
@@ -255,17 +297,36 @@ class Table(OpenTable):
         if harmless is not None:
             changed = replace(fit.policy, harmless=harmless)  # type: ignore[arg-type]
             fit = replace(fit, policy=changed.on(self.schema))
-        tuner = self.tuner(queries=queries, seed=seed, progress=progress)
-        choices = {
-            "retentions": retentions,
-            "epsilons": epsilons,
-            "deltas": deltas,
-            "sample_sizes": sample_sizes,
-            "exposed_above": exposed_above,
-            "margins": margins,
-            "bound": bound,
-        }
-        return tune_table(self, tuner, fit, target, choices, pooled=pooled)
+        tuner, now = self.tuner(queries=queries, seed=seed, progress=progress), fit.policy
+        if pooled is None:
+            pooled = max_pooled is not None or quickly_pooled(tuner.cube)
+        found = sweep(
+            tuner,
+            target=target,
+            current=now,
+            pooled=partial(pooled_share, tuner.cube, exposing=now) if pooled else None,
+            retentions=retentions,
+            epsilons=epsilons,
+            deltas=deltas,
+            sample_sizes=sample_sizes,
+            exposed_above=exposed_above,
+            margins=margins,
+            bound=bound,
+        )
+        seen = ColumnsSeen.of(self.schema)
+        seen.add(tuner.batch)
+        told = seen.giveaways(now.harmless, tuner.cube)
+        obstacles = (
+            self.checks.people_obstacle(),
+            giveaway_obstacle(told, self.schema.sensitive.name, Accepted()),
+        )
+        warned = tuple(one.sentence for one in obstacles if one is not None)
+        identifiers = tuple(
+            ColumnRisk(name, values, identifier=True)
+            for name, values in self.checks.known_identifiers.items()
+        )
+        found = replace(found, warnings=self.warnings + warned, identifiers=identifiers)
+        return found.noted(fit.notes)
 
     def report(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,19 +31,15 @@ from reconpriv.theory.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class AuditPart:
-    """What the audit of some of the groups found; parts are joined into a report."""
+    """What the audit of some of the groups found; parts are joined into a report.
 
-    records: int
-    groups: int
-    violating_groups: int
-    violating_records: int
-    exposed_groups: int
-    unattainable_groups: int
-    below_k: int
-    cells: int
+    ``counts`` are the figures of the report that add up, by name.
+    """
+
+    counts: Counter[str]
     distribution: Ints
     worst: tuple[tuple[float, GroupVerdict], ...]
-    margins: CostPart = field(default_factory=CostPart)
+    margins: CostPart
 
 
 def audit_groups(
@@ -63,15 +60,13 @@ def audit_part(
 ) -> AuditPart:
     """Test some of the groups, which come whole and in canonical order: protection groups.
 
-    ``schema`` is theirs.
-    ``counted`` are the limits of trials with margins, if the policy asks for any.
+    ``schema`` is theirs; ``counted`` are the limits of trials with margins, if there are any.
     """
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
     check_k(k)
-    records = groups = violating_groups = violating_records = below_k = cells = 0
-    exposed_groups = unattainable_groups = 0
     sampled = policy.sampling.samples and policy.can_sample
+    counts: Counter[str] = Counter()
     distribution = np.zeros((64, 2), dtype=np.int64)
     found: list[tuple[float, GroupVerdict]] = []
     margins = CostPart()
@@ -89,30 +84,19 @@ def audit_part(
         if some.size:
             verdicts = verdicts_of(batch.take(some), limits[some], private[some], schema, policy)
             found = _worst_of([*found, *zip(excess[some].tolist(), verdicts, strict=True)], worst)
-        records += int(sizes.sum())
-        groups += batch.groups
-        violating_groups += int((~private).sum())
-        violating_records += int(sizes[~private].sum())
-        exposed_groups += int((largest_exposed(batch, policy) > 0.0).sum())
-        if sampled:
-            most = sample_limits(batch, policy, schema.domain_size)
-            unattainable_groups += int(((sizes > most) & (most < 1.0)).sum())
-        below_k += int(sizes[sizes < k].sum())
-        cells += batch.count.size
+        most = sample_limits(batch, policy, schema.domain_size) if sampled else sizes
+        counts.update(
+            records=int(sizes.sum()),
+            groups=batch.groups,
+            violating_groups=int((~private).sum()),
+            violating_records=int(sizes[~private].sum()),
+            exposed_groups=int((largest_exposed(batch, policy) > 0.0).sum()),
+            unattainable_groups=int(((sizes > most) & (most < 1.0)).sum()),
+            below_k=int(sizes[sizes < k].sum()),
+            cells=batch.count.size,
+        )
         margins += counted.cost(batch)
-    return AuditPart(
-        records,
-        groups,
-        violating_groups,
-        violating_records,
-        exposed_groups,
-        unattainable_groups,
-        below_k,
-        cells,
-        distribution,
-        tuple(found),
-        margins,
-    )
+    return AuditPart(counts, distribution, tuple(found), margins)
 
 
 def _worst_of(
@@ -139,7 +123,7 @@ def join_parts(
     plan: MarginPlan = NO_MARGIN_PLAN,
 ) -> AuditReport:
     """One report of all parts; the order of the parts does not matter."""
-    records = sum(part.records for part in parts)
+    counts = sum((part.counts for part in parts), Counter[str]())
     distribution = np.sum([part.distribution for part in parts], axis=0)
     found = _worst_of((entry for part in parts for entry in part.worst), worst)
     margins = None
@@ -150,13 +134,13 @@ def join_parts(
         policy=policy,
         sensitive=schema.sensitive.name,
         public=tuple(column.name for column in schema.public),
-        records=records,
-        groups=sum(part.groups for part in parts),
+        records=counts["records"],
+        groups=counts["groups"],
         domain_size=schema.domain_size,
-        violating_groups=sum(part.violating_groups for part in parts),
-        violating_records=sum(part.violating_records for part in parts),
-        exposed_groups=sum(part.exposed_groups for part in parts),
-        unattainable_groups=sum(part.unattainable_groups for part in parts),
+        violating_groups=counts["violating_groups"],
+        violating_records=counts["violating_records"],
+        exposed_groups=counts["exposed_groups"],
+        unattainable_groups=counts["unattainable_groups"],
         size_distribution=tuple(
             (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
             for i, row in enumerate(distribution)
@@ -165,13 +149,13 @@ def join_parts(
         worst=tuple(verdict for _, verdict in found),
         single_records=SingleRecords.of(
             k=k,
-            records=records,
+            records=counts["records"],
             unique=int(distribution[0, 1]),
-            below_k=sum(part.below_k for part in parts),
+            below_k=counts["below_k"],
             policy=policy,
             domain_size=schema.domain_size,
         ),
-        cells=sum(part.cells for part in parts),
+        cells=counts["cells"],
         margins=margins,
     )
 

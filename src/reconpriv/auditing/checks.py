@@ -16,6 +16,7 @@ from reconpriv.auditing.obstacles import (
     Accepted,
     Obstacle,
     giveaway_obstacle,
+    refuse,
     too_many_unique,
     unique_obstacle,
 )
@@ -26,40 +27,6 @@ from reconpriv.messages.remedies import Advice, Control, Remedy, either
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine, Written
-
-
-def distinct_values(engine: Engine, schema: Schema, *, drop_missing: bool) -> dict[str, int]:
-    """How many values each public column has."""
-    return _count(engine, schema, schema.public, drop_missing=drop_missing)
-
-
-def find_identifiers(engine: Engine, schema: Schema, *, drop_missing: bool) -> dict[str, int]:
-    """The nearly unique public columns with their number of values.
-
-    A rough count, which needs one pass and little memory, singles out those worth counting.
-    """
-    rough = _count(engine, schema, schema.public, drop_missing=drop_missing, rough=True)
-    # The count may be off by a third, so allow for twice as many values.
-    suspects = [
-        c for c in schema.public if looks_like_identifier(2 * rough[c.name], schema.records)
-    ]
-    exact = _count(engine, schema, suspects, drop_missing=drop_missing)
-    return {name: n for name, n in exact.items() if looks_like_identifier(n, schema.records)}
-
-
-def _count(
-    engine: Engine,
-    schema: Schema,
-    columns: Sequence[Column],
-    *,
-    drop_missing: bool,
-    rough: bool = False,
-) -> dict[str, int]:
-    if not columns:
-        return {}
-    present = schema.sensitive if drop_missing else None
-    found = engine.distinct(columns, present=present, rough=rough)
-    return {column.name: count for column, count in zip(columns, found, strict=True)}
 
 
 def identifier_obstacle(
@@ -168,10 +135,27 @@ class Checks:
     one_row_each: bool = False  # people were dealt with when the rows were chosen
     told: dict[tuple[Value, ...], tuple[Giveaway, ...]] = field(default_factory=dict)
 
+    def distinct(self, columns: Sequence[Column], *, rough: bool = False) -> dict[str, int]:
+        """How many values each of these columns has."""
+        if not columns:
+            return {}
+        present = self.schema.sensitive if self.drop_missing else None
+        found = self.engine.distinct(columns, present=present, rough=rough)
+        return {column.name: count for column, count in zip(columns, found, strict=True)}
+
     @cached_property
     def identifiers(self) -> dict[str, int]:
-        """The nearly unique public columns with their number of values."""
-        return find_identifiers(self.engine, self.schema, drop_missing=self.drop_missing)
+        """The nearly unique public columns with their number of values.
+
+        A rough count, which needs one pass and little memory, singles out those worth counting.
+        """
+        schema, rough = self.schema, self.distinct(self.schema.public, rough=True)
+        # The count may be off by a third, so allow for twice as many values.
+        suspects = [
+            c for c in schema.public if looks_like_identifier(2 * rough[c.name], schema.records)
+        ]
+        exact = self.distinct(suspects)
+        return {name: n for name, n in exact.items() if looks_like_identifier(n, schema.records)}
 
     @property
     def known_identifiers(self) -> dict[str, int]:
@@ -192,10 +176,8 @@ class Checks:
             return None
         if self.one_row_each:
             return People(people=self.schema.records, most=1)
-        return sum(
-            self.engine.map_groups(self.by_person, count_people, drop_missing=self.drop_missing),
-            People(),
-        )
+        parts = self.engine.map_groups(self.by_person, count_people, drop_missing=self.drop_missing)
+        return sum(parts, People())
 
     def people_obstacle(self) -> Obstacle | None:
         """People with several rows, or rows of nobody."""
@@ -221,27 +203,23 @@ class Checks:
     def refuse(self, accepted: Accepted) -> None:
         """Refuse to publish people or identifiers that must not be."""
         kept, records = accepted.identifiers, self.schema.records
-        _refuse(identifier_obstacle(self.identifiers, kept, records))
-        _refuse(self.people_obstacle())
+        refuse(identifier_obstacle(self.identifiers, kept, records), self.people_obstacle())
 
     def refuse_written(
         self, written: Written, told: Sequence[Giveaway], accepted: Accepted
     ) -> None:
         """Refuse what giveaways and unique records forbid, before a release becomes final."""
-        _refuse(giveaway_obstacle(told, self.schema.sensitive.name, accepted))
-        _refuse(self.unique_obstacle(written.unique_records, written.records, accepted, {}))
+        refuse(
+            giveaway_obstacle(told, self.schema.sensitive.name, accepted),
+            self.unique_obstacle(written.unique_records, written.records, accepted, {}),
+        )
 
     @cached_property
     def unique_without(self) -> dict[str, int]:
         """How many records would be unique without each public column."""
-        return {column.name: self._unique_without(column) for column in self.schema.public}
-
-    def _unique_without(self, column: Column) -> int:
-        rest = tuple(one for one in self.schema.public if one != column)
-        schema = replace(self.schema, public=rest)
-        return sum(self.engine.map_groups(schema, count_unique, drop_missing=self.drop_missing))
-
-
-def _refuse(obstacle: Obstacle | None) -> None:
-    if obstacle is not None:
-        obstacle.refuse()
+        public, found = self.schema.public, {}
+        for column in public:
+            rest = replace(self.schema, public=tuple(one for one in public if one != column))
+            parts = self.engine.map_groups(rest, count_unique, drop_missing=self.drop_missing)
+            found[column.name] = sum(parts)
+        return found

@@ -76,13 +76,16 @@ class Obstacle:
         """The obstacle as part of a verdict."""
         return Advice(f"Not ready to publish: {self.what}.", self.hint)
 
-    def refuse(self) -> None:
-        """Refuse to publish."""
-        raise InputError(f"Nothing was published: {self.what}.", hint=self.hint)
-
     def as_dict(self) -> dict[str, Any]:
         """What it is about, and the sentence."""
         return {"about": self.about, "sentence": self.sentence}
+
+
+def refuse(*obstacles: Obstacle | None) -> None:
+    """Refuse to publish if there is any of these obstacles."""
+    for one in obstacles:
+        if one is not None:
+            raise InputError(f"Nothing was published: {one.what}.", hint=one.hint)
 
 
 def giveaway_obstacle(

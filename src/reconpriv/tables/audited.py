@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.auditing.audit_report import AuditReport
-from reconpriv.auditing.checks import distinct_values
 from reconpriv.auditing.column_risk import column_risks
 from reconpriv.auditing.giveaways import ColumnsSeen, WithPairs
 from reconpriv.auditing.obstacles import Accepted, giveaway_obstacle
@@ -26,15 +25,6 @@ Watcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
 
 
-@dataclass(frozen=True)
-class Extent:
-    """How many of the worst groups to show, what a small group is, and whether to drop columns."""
-
-    worst: int
-    k: int
-    columns: bool | None
-
-
 MERGED_NOTE = (
     "Which values are merged depends on the key: a release may merge others than this audit does."
 )
@@ -46,8 +36,11 @@ _COLUMNS_COMPARED = 24
 def audit_table(
     table: OpenTable,
     policy: Policy,
-    wanted: Extent,
     accepted: Accepted,
+    *,
+    worst: int,
+    k: int,
+    columns: bool | None,
     progress: Progress,
     watch: Sequence[Watcher],
 ) -> AuditReport:
@@ -58,15 +51,7 @@ def audit_table(
     schema = groups.group_schema
     plan = table.margin_plan(policy)
     policy = policy if plan.published else replace(policy, margins=None)
-    work = partial(
-        audit_part,
-        schema=schema,
-        policy=policy,
-        worst=wanted.worst,
-        k=wanted.k,
-        counted=plan.counted,
-    )
-    columns = wanted.columns
+    work = partial(audit_part, schema=schema, policy=policy, worst=worst, k=k, counted=plan.counted)
     asked = columns is not None
     if not asked and len(table.schema.public) > _COLUMNS_COMPARED:
         columns = False
@@ -80,7 +65,7 @@ def audit_table(
         found = groups.map_groups(WithPairs(work, table.schema))
         parts = [part for part, _ in found]
         seen.joint.join(joint for _, joint in found)
-    report = join_parts(parts, schema, policy, worst=wanted.worst, k=wanted.k, plan=plan)
+    report = join_parts(parts, schema, policy, worst=worst, k=k, plan=plan)
     report = replace(report, protection=groups.coarsening)
     cube = None
     if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
@@ -141,7 +126,7 @@ def _with_columns(
             distinct_in(cube), report.records, kept=kept, without=effects.without
         )
         return replace(report, columns=columns, errors=effects.errors)
-    distinct = distinct_values(table.engine, table.schema, drop_missing=table.drop_missing)
+    distinct = table.checks.distinct(table.schema.public)
     note = "What the audit would be without each column was not computed"
     if not asked:
         ask = Remedy("ask for it", Control.COLUMNS, True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from reconpriv.auditing.checks import Checks, identifier_note
 from reconpriv.auditing.column_risk import ColumnRisk
+from reconpriv.auditing.obstacles import refuse
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
@@ -116,8 +117,8 @@ class OpenTable:
             )
         if self._all_rows is None:
             obstacle, people = self.checks.people_obstacle(), self.checks.people
-            if obstacle is not None and people is not None and people.unknown:
-                obstacle.refuse()
+            if people is not None and people.unknown:
+                refuse(obstacle)
             self._all_rows = self.engine, self.schema, self.drop_missing
         engine, schema, drop_missing = self._all_rows
         chosen = RowChoice(schema, Key.test() if key is None else key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -51,15 +51,8 @@ class Candidates:
     @classmethod
     def joined(cls, parts: Sequence[Candidates]) -> Candidates:
         """The groups of all parts."""
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.sizes for part in parts]),
-            np.concatenate([part.limits for part in parts]),
-            np.concatenate([part.frequency for part in parts]),
-            np.concatenate([part.exposed for part in parts]),
-            np.concatenate([part.exposed_value for part in parts]),
-            np.concatenate([part.exposed_frequency for part in parts]),
-        )
+        names = (one.name for one in fields(cls))
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 _NONE = np.zeros(0, dtype=np.int64)

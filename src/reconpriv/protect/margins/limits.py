@@ -138,9 +138,6 @@ class MarginWorth:
         """The same for few groups, whatever they may lose."""
         return self._limits(groups, self._trials(groups))
 
-    def _limits_alone(self, groups: Candidates) -> Floats:
-        return self._limits(groups, self._alone(groups))
-
     def _alone(self, groups: Candidates) -> Floats:
         """What margins would be worth if nobody else held the most frequent value."""
         return self._worth(groups, np.arange(groups.sizes.size), groups.frequency, self.unheld)
@@ -148,7 +145,8 @@ class MarginWorth:
     def may_be_given_away(self, groups: Candidates) -> Ints:
         """The groups that would keep less than one trial if nobody else held their values."""
         some = np.flatnonzero(groups.limits >= 1.0)
-        return some[self._limits_alone(groups.take(some)) < 1.0]
+        few = groups.take(some)
+        return some[self._limits(few, self._alone(few)) < 1.0]
 
     def most(self, groups: Candidates, alone: Floats) -> float:
         """The most trials that margins are worth about any group; ``alone`` is what they can be."""
