@@ -418,14 +418,6 @@ def test_publish_refuses_a_serial_number_and_writes_nothing(cli, serial_file, ke
     assert [file.name for file in serial_file.parent.iterdir()] == ["t.parquet"]
 
 
-def test_publish_takes_a_serial_number_that_is_named(cli, serial_file):
-    out = serial_file.parent / "release"
-    outcome = cli("publish", serial_file, out, *ALL, "--test-key", "--keep-identifier", "serial")
-    assert outcome.code == 0
-    assert "warning: Public column 'serial' is nearly unique" in outcome.err
-    assert (out / "datapackage.json").exists()
-
-
 def test_what_to_do_about_an_identifier_can_be_pasted(cli, tmp_path):
     names = ["serial no", 'a, "b"', "sex", "ill"]
     pq.write_table(

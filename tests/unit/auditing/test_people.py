@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -50,10 +48,6 @@ def test_people_are_counted_across_batches(visits, monkeypatch):
     monkeypatch.setattr(duckdb_groups, "BATCH", 7)
     monkeypatch.setattr(duckdb_groups, "_LEAST_BATCH", 7)
     assert people_of(visits) == People(people=150, several=100, most=5)
-
-
-def test_parts_that_share_nobody_add_up():
-    assert People(3, 1, 4, 2) + People(5, 2, 3, 1) == People(8, 3, 4, 3)
 
 
 def test_rows_of_nobody_are_counted_and_refused(visits, tmp_path):
@@ -106,14 +100,6 @@ def test_people_with_several_rows_are_refused_and_nothing_is_written(cli, file, 
     release = rp.open(out)
     assert release.records == 150
     assert release.description.one_row_per_person
-
-
-def test_one_row_of_each_is_published(visits, tmp_path, key):
-    with rp.read(visits, rows_per_person="one", **ROLES) as table:
-        release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=key)
-    assert release.records == 150
-    block = json.loads((tmp_path / "r" / "datapackage.json").read_text())["reconpriv"]
-    assert block["one_row_per_person"] is True
 
 
 def test_a_table_of_one_row_each_is_checked_and_another_is_not(visits, tmp_path, key):

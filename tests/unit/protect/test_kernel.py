@@ -360,14 +360,6 @@ def test_a_frequency_is_rounded_up_to_the_next_power_of_a_half():
     assert round_up_to_octave(above).tolist() == powers[:-1].tolist()
 
 
-@FIXED
-@given(st.floats(1e-9, 1.0))
-def test_a_rounded_frequency_is_a_power_of_two_at_most_twice_as_large(f):
-    rounded = float(round_up_to_octave(np.array([f]))[0])
-    assert f <= rounded < 2 * f
-    assert math.frexp(rounded)[0] == 0.5
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_an_added_record_leaves_all_other_groups_unchanged(mode):
     policy = Policy(0.5, 0.5, 0.3, sample_size=mode)

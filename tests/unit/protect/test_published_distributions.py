@@ -428,19 +428,12 @@ def test_without_a_key_every_perturbation_is_new():
     assert one != other
 
 
-def test_the_order_of_the_domain_changes_no_value():
-    turned = rp.perturb(COLUMN, DOMAIN[::-1], retention=P, key=key(1))
-    assert turned == rp.perturb(COLUMN, DOMAIN, retention=P, key=key(1))
-
-
-def test_frequencies_come_in_the_order_of_the_domain_as_given():
+def test_the_order_of_the_domain_changes_no_value_and_orders_frequencies():
     perturbed = rp.perturb(COLUMN, DOMAIN, retention=P, key=key(1))
-    one = rp.reconstruct(perturbed, DOMAIN, retention=P)
-    other = rp.reconstruct(perturbed, DOMAIN[::-1], retention=P)
-    assert one.values == tuple(DOMAIN)
-    assert other.values == tuple(DOMAIN[::-1])
+    assert perturbed == rp.perturb(COLUMN, DOMAIN[::-1], retention=P, key=key(1))
+    one, other = (rp.reconstruct(perturbed, d, retention=P) for d in (DOMAIN, DOMAIN[::-1]))
+    assert (one.values, other.values) == (tuple(DOMAIN), tuple(DOMAIN[::-1]))
     assert one.as_dict() == other.as_dict()
-    assert one.frequencies.tolist() == other.frequencies.tolist()[::-1]
     assert one.standard_errors.tolist() == other.standard_errors.tolist()[::-1]
 
 
@@ -478,53 +471,40 @@ def test_a_column_comes_back_as_the_kind_it_was_with_the_same_values(kind):
     )
 
 
-def test_pandas_keeps_index_name_and_dtype():
-    column = pd.Series([1, 2] * 50, index=range(7, 107), name="x", dtype="int16")
+NUMBERS = {
+    "pandas": pd.Series([1, 2] * 50, index=range(7, 107), name="x", dtype="int16"),
+    "polars": pl.Series("x", [1, 2] * 50, dtype=pl.Int16),
+    "arrow": pa.array([1, 2] * 50, pa.int16()),
+    "dictionary": pa.array([1, 2] * 50).dictionary_encode(),
+    "chunked": pa.chunked_array([[1, 2] * 25] * 2),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_column_keeps_its_type_name_and_index(kind):
+    column = NUMBERS[kind]
     result = rp.perturb(column, [1, 2, 3], retention=P, key=key(1))
-    assert result.index.equals(column.index)
-    assert (result.name, result.dtype) == ("x", column.dtype)
-    assert set(result) == {1, 2, 3}
+    assert type(result) is type(column)
+    for name in ("type", "dtype", "name"):
+        assert getattr(result, name, None) == getattr(column, name, None)
+    if kind == "pandas":
+        assert result.index.equals(column.index)
+    assert set(result.to_pylist() if hasattr(result, "to_pylist") else result) == {1, 2, 3}
 
 
-def test_polars_keeps_name_and_dtype():
-    column = pl.Series("x", [1, 2] * 50, dtype=pl.Int16)
-    result = rp.perturb(column, [1, 2, 3], retention=P, key=key(1))
-    assert (result.name, result.dtype) == ("x", pl.Int16)
-    assert set(result) == {1, 2, 3}
+TEXTS_OF_ONE_LETTER = {
+    "numpy": np.array(["a", "b"] * 50),
+    "pandas categories": pd.Series(["a", "b"] * 50, dtype="category"),
+    "polars categories": pl.Series("x", ["a", "b"] * 50, dtype=pl.Categorical),
+    "polars enum": pl.Series("x", ["a", "b"] * 50, dtype=pl.Enum(["a", "b", "longer"])),
+}
 
 
-def test_numpy_text_shorter_than_the_domain_is_not_cut_off():
-    column = np.array(["a", "b"] * 50)
+@pytest.mark.parametrize("kind", TEXTS_OF_ONE_LETTER)
+def test_a_text_type_takes_in_the_whole_domain(kind):
+    column = TEXTS_OF_ONE_LETTER[kind]
     result = rp.perturb(column, ["a", "b", "longer"], retention=0.1, key=key(1))
-    assert set(result.tolist()) == {"a", "b", "longer"}
-
-
-def test_pandas_categories_take_in_the_domain():
-    column = pd.Series(["a", "b"] * 50, dtype="category")
-    result = rp.perturb(column, ["a", "b", "longer"], retention=0.1, key=key(1))
-    assert set(result) == {"a", "b", "longer"}
-
-
-@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b", "longer"])])
-def test_polars_categories_are_read(dtype):
-    column = pl.Series("x", ["a", "b"] * 50, dtype=dtype)
-    result = rp.perturb(column, ["a", "b", "longer"], retention=0.1, key=key(1))
-    assert set(result) == {"a", "b", "longer"}
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array([1, 2] * 50, pa.int16()),
-        pa.array([1, 2] * 50).dictionary_encode(),
-        pa.chunked_array([[1, 2] * 25] * 2),
-    ],
-    ids=["int16", "dictionary", "chunked"],
-)
-def test_arrow_keeps_its_type(column):
-    result = rp.perturb(column, [1, 2, 3], retention=P, key=key(1))
-    assert isinstance(result, type(column))
-    assert result.type == column.type
+    assert set(result.tolist() if kind == "numpy" else result) == {"a", "b", "longer"}
 
 
 def test_a_domain_written_as_text_serves_for_reconstruction_too():
