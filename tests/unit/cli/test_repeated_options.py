@@ -125,7 +125,7 @@ def place(tmp_path_factory):
     rows = [(i % 2, i % 3, "ab"[i % 7 % 2], ills[i % 5]) for i in range(3000)]
     lines = [f"{sex},{age},{town},{ill}\n" for sex, age, town, ill in rows]
     (folder / "t.csv").write_text("sex,age,town,ill\n" + "".join(lines))
-    lines = [f"{i},x{i},{line}" for i, line in enumerate(lines)]
+    lines = [f"{i},x{i},{line}" for i, line in enumerate(lines[:300])]
     (folder / "ids.csv").write_text("id,pid,sex,age,town,ill\n" + "".join(lines))
     lines = [f"c{ill},k{ill},{sex},{ill}\n" for sex, _, _, ill in rows]
     (folder / "told.csv").write_text("code,kind,sex,ill\n" + "".join(lines))

@@ -24,7 +24,7 @@ ADULT = {
 }  # fmt: skip
 CENSUS = {
     "sensitive": "Occupation", "public": "all", "drop": ["Weight"],
-    "sql": "SELECT * FROM input WHERE Age % 4 = 0",  # every label, a quarter of the groups
+    "sql": "SELECT * FROM input WHERE Age % 24 = 0",  # every long label, few groups
 }  # fmt: skip
 # Enough to fill every table of an attack.
 EFFORT = Effort(releases=4, draws=100)
