@@ -5,15 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from figure_fixtures import original, published
+from figure_fixtures import published
 from query_fixtures import SAMPLE_SIZES, people, people_release
 from reconpriv.answers.answerer import Answerer
 from reconpriv.errors import InputError
-from reconpriv.estimate.averages import AverageOf, average_rows
 from reconpriv.estimate.compare import compare_sides, side_of
 from reconpriv.estimate.counts import Settings
 from reconpriv.estimate.measures import measure_of
-from reconpriv.estimate.quantiles import NOBODY, quantile_rows
+from reconpriv.estimate.quantiles import NOBODY
 from reconpriv.estimate.shares import UNSURE
 from reconpriv.estimate.totals import WeightedTotal, indicator, totals
 
@@ -98,14 +97,6 @@ def test_a_share_is_a_count_over_known_records(release):
     assert not share.exact
 
 
-def test_a_share_of_public_columns_is_exact():
-    found = people_release("octave").share("Sex = 'F'", among="age < 25")
-    young = FRAME[FRAME.age < 25]
-    assert found.exact
-    assert found.value == (young.Sex == "F").mean() == found.low == found.high
-    assert str(found).endswith("(exact)")
-
-
 def test_a_share_among_holders_is_a_ratio():
     release = people_release("octave")
     found = release.share("Sex = 'F'", among={"job": "nurse"})
@@ -147,28 +138,6 @@ def test_counts_of_nobody_are_equal():
     assert found.exact
 
 
-def test_shares_of_a_table_are_those_asked_one_by_one():
-    """A table has the limits of all its cells in one search."""
-    release = people_release("octave")
-    table = release.crosstab(["Sex", "job"], shares="column")
-    compared = 0
-    for cell in table.cells:
-        labels, share = cell.labels, cell.share
-        if labels.get("Sex") is not None and labels.get("job") is not None:
-            alone = release.share(f"Sex = '{labels['Sex']}'", among={"job": labels["job"]})
-            assert (share.low, share.high) == (pytest.approx(alone.low), pytest.approx(alone.high))
-            compared += 1
-    assert compared == 8
-
-
-def test_exact_counts_are_compared_exactly():
-    found = people_release("octave").compare("Sex = 'F'", "Sex = 'M'", of="count")
-    women, men = (FRAME.Sex == "F").sum(), (FRAME.Sex == "M").sum()
-    assert found.exact and found.p_value is None
-    assert (found.difference, found.ratio) == (women - men, women / men)
-    assert "exact" in str(found)
-
-
 def test_the_two_sides_swap():
     release = people_release("public")
     one = release.compare("Sex = 'F'", "Sex = 'M'", job="nurse")
@@ -201,39 +170,6 @@ def test_no_difference_is_rejected_no_more_often_than_promised(size, least):
 
 
 # --- averages, sums and quantiles
-
-
-def test_public_averages_are_exact():
-    release = people_release("octave")
-    women = FRAME[FRAME.Sex == "F"]
-    for found, truth in (
-        (release.average("age", Sex="F"), women.age.mean()),
-        (release.sum("age", Sex="F"), women.age.sum()),
-        (release.median("age", Sex="F"), women.age.quantile(0.5, interpolation="lower")),
-        (release.quantile("age", 0.9, Sex="F"), women.age.quantile(0.9, interpolation="higher")),
-    ):
-        assert found.exact
-        assert found.value == pytest.approx(truth)
-        assert found.low == found.value == found.high
-    assert not people_release("paper").average("age").exact
-
-
-def test_the_original_table_answers_itself():
-    """With p = 1 every figure is the one in the table."""
-    answerer = original()
-    nurses = answerer.selected({"job": "nurse"})
-    age = measure_of(answerer, "age", None)
-    true = FRAME[FRAME.job == "nurse"].age
-    for kind, expected in (("average", true.mean()), ("sum", true.sum())):
-        ((_, found),) = average_rows(answerer, AverageOf(kind, age, nurses, ""), (), SETTINGS)
-        assert found.value == pytest.approx(expected)
-    ((_, found),) = quantile_rows(answerer, age, 0.5, nurses, (), SETTINGS, name="")
-    assert found.value == true.quantile(0.5, interpolation="lower")
-    scored = FRAME.job.map(SCORES).dropna()
-    own = measure_of(answerer, "job", SCORES)
-    everyone = answerer.selected(None)
-    ((_, found),) = average_rows(answerer, AverageOf("average", own, everyone, ""), (), SETTINGS)
-    assert found.value == pytest.approx(scored.mean())
 
 
 def test_ordered_classes_have_a_median():
@@ -277,17 +213,6 @@ def test_one_sentence_for_what_cannot_be_answered(ask, said):
         ask(people_release("octave"))
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_figures_are_shown_as_text_and_html():
-    release = people_release("octave")
-    average = release.average("age", job="nurse")
-    assert "interval for the average in the original table" in str(average)
-    assert "exact" in release.average("age")._repr_html_()
-    compared = release.compare("Sex = 'F'", "Sex = 'M'", job="nurse")
-    assert "a / b" in str(compared)
-    assert "<table" in compared._repr_html_()
-    assert compared.as_dict()["a"]["kind"] == "share"
 
 
 def test_margins_narrow_a_comparison(tmp_path):

@@ -197,13 +197,6 @@ def test_what_has_no_such_bins_is_refused(column, said, message):
         rp.read(table, sensitive="s", public="all", bin={column: said})
 
 
-def test_the_dates_of_a_csv_file_go_into_bins_and_text_stays_text(tmp_path):
-    file = tmp_path / "visits.csv"
-    pyarrow.csv.write_csv(visits(), file)
-    with rp.read(file, sensitive="s", public="all", bin={"visit": "year"}) as table:
-        assert table.schema.recoding("visit").labels == ("2019", "2020")
-
-
 def test_a_sensitive_date_has_its_periods_as_domain(tmp_path):
     roles = {"sensitive": "visit", "public": "all", "bin": {"visit": "month"}, "missing": "drop"}
     with rp.read(visits(), **roles) as table:

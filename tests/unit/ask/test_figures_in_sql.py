@@ -1,7 +1,5 @@
 """Shares, averages and quantiles in SQL: every form, by rows, and which rows are shown."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -136,16 +134,6 @@ def test_a_condition_that_is_no_text_is_refused(ask):
         getattr(people_release("octave"), ask)({"Sex": "F"})
 
 
-def test_rows_by_an_expression():
-    release = people_release("octave")
-    table = release.sql(
-        "SELECT age // 5 AS five, avg(age * 2) FROM release WHERE job = 'nurse' GROUP BY five"
-    )
-    (found,) = table[5]
-    average = release.average("age", "age BETWEEN 25 AND 29", job="nurse")
-    assert found.value == pytest.approx(2 * average.value)
-
-
 def test_having_order_and_limit():
     release = people_release("octave")
     sql = "SELECT job, avg(age) AS mean FROM release WHERE job IS NOT NULL GROUP BY job"
@@ -173,36 +161,6 @@ def test_simultaneous_intervals_are_wider():
     for (_, one), (_, other) in zip(alone, together, strict=True):
         assert other[0].low <= one[0].low <= one[0].high <= other[0].high
     assert any(o[0].high > a[0].high for (_, a), (_, o) in zip(alone, together, strict=True))
-
-
-def test_a_table_becomes_a_data_frame():
-    table = people_release("octave").sql(
-        "SELECT Sex, count(*) AS n, avg(age) AS mean, median(job) AS job FROM release GROUP BY Sex",
-        scores=SCORES,
-    )
-    frame = table.to_pandas()
-    assert list(frame.Sex) == ["F", "M"]
-    assert frame["n"].tolist() == FRAME.Sex.value_counts().sort_index().tolist()
-    assert frame["mean"].tolist() == pytest.approx(FRAME.groupby("Sex").age.mean().tolist())
-    assert frame["mean exact"].all()
-    assert frame["job"].iloc[0] == "nurse"
-    assert "<table" in table._repr_html_()
-    json.dumps(table.as_dict())
-
-
-def test_the_command_line_prints_them(cli):
-    folder = people_release("octave").path
-    sql = "SELECT Sex, share(job = 'nurse') AS nurses, avg(age) FROM release GROUP BY Sex"
-    found = cli("query", folder, sql)
-    assert found.code == 0
-    assert "nurses" in found.out and "exact" in found.out
-    told = json.loads(cli("query", folder, sql, "--json").out)
-    assert [one["kind"] for one in told["rows"][0]["figures"]] == ["share", "average"]
-    scores = [part for job, score in SCORES.items() for part in ("--score", f"{job}={score}")]
-    one = cli("query", folder, "SELECT avg(job) FROM release", *scores, "--json")
-    assert json.loads(one.out)["kind"] == "average"
-    bad = cli("query", folder, "SELECT avg(job) FROM release", "--score", "baker")
-    assert bad.code == 2 and "VALUE=NUMBER" in bad.err
 
 
 def test_protected_releases_answer_by_share(tmp_path):

@@ -1,11 +1,9 @@
 """GROUP BY expressions, ORDER BY and LIMIT, against slow answers."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 
-from query_fixtures import people, people_release
+from query_fixtures import people_release
 from reconpriv.answers.select_rows import PICKED
 from reconpriv.ask.sql.computed import with_expressions
 from reconpriv.errors import InputError
@@ -17,29 +15,6 @@ def ask(sql, **how):
     return people_release("octave").sql(sql, **how)
 
 
-def exact(sql):
-    return {tuple(labels.values()): e.count for labels, e in ask(sql)}
-
-
-def truth(key):
-    return dict(Counter(key(row) for row in people().to_pylist()))
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT age // 10, count(*) FROM release GROUP BY age // 10",
-        "SELECT age // 10 AS decade, count(*) FROM release GROUP BY decade",
-        "SELECT age // 10 AS decade, count(*) FROM release GROUP BY 1",
-        "SELECT age // 10 AS decade, count(*) FROM release GROUP BY ALL",
-        "SELECT count(*) FROM release GROUP BY age // 10",
-        "SELECT count(*), AGE//10 AS d FROM release GROUP BY (age // 10)",
-    ],
-)
-def test_an_expression_sums_the_groups_that_agree(sql):
-    assert exact(sql) == truth(lambda row: (row["age"] // 10,))
-
-
 def test_labels_are_the_alias_or_the_expression():
     by = {
         "SELECT age // 10 AS decade, count(*) FROM release GROUP BY 1": ("decade",),
@@ -49,16 +24,6 @@ def test_labels_are_the_alias_or_the_expression():
     }
     for sql, labels in by.items():
         assert ask(sql).by == labels
-
-
-def test_expressions_over_several_columns_and_missing_values():
-    sql = (
-        "SELECT coalesce(region, '-') || Sex AS k, age % 3 AS m, count(*) FROM release GROUP BY ALL"
-    )
-    assert exact(sql) == truth(lambda row: ((row["region"] or "-") + row["Sex"], row["age"] % 3))
-    upper = exact("SELECT upper(region) AS u, count(*) FROM release GROUP BY u")
-    expected = truth(lambda row: (row["region"] and row["region"].upper(),))
-    assert upper == expected and list(upper)[-1] == (None,)
 
 
 @pytest.mark.parametrize("estimator", ["mle", "constrained"])
@@ -132,16 +97,6 @@ GROUPED = "SELECT region, count(*) AS n FROM release GROUP BY region"
 )
 def test_rows_come_in_the_order_asked_for(order, expected):
     assert labels_of(f"{GROUPED} {order}") == expected
-
-
-def test_several_orders_and_an_alias():
-    sql = (
-        "SELECT age % 2 AS odd, age // 10 AS decade, count(*) FROM release GROUP BY ALL"
-        " ORDER BY decade DESC, odd"
-    )
-    assert [tuple(labels.values()) for labels, _ in ask(sql)] == [(0, 3), (1, 3), (0, 2), (1, 2)]
-    assert labels_of("SELECT age // 10 AS d, count(*) FROM release GROUP BY d ORDER BY age//10 DESC"
-                     ) == [3, 2]  # fmt: skip
 
 
 TOP = "SELECT age, count(*) FROM release WHERE job = 'nurse' GROUP BY age ORDER BY count(*) DESC"

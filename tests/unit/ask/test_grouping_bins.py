@@ -37,14 +37,6 @@ def heights(tmp_path_factory):
         return opened.publish(policy, tmp_path_factory.mktemp("h") / "r", key=rp.Key.test())
 
 
-def test_order_by_a_binned_column_follows_the_bins(heights):
-    sql = 'SELECT "my height" AS h, count(*) FROM release GROUP BY h ORDER BY h'
-    up = [labels["h"] for labels, _ in heights.sql(sql)]
-    assert up[:2] == ["-10 to under 0", "0 to under 10"]
-    assert up[-1] == "130 to under 140"
-    assert [labels["h"] for labels, _ in heights.sql(sql + " DESC")] == up[::-1]
-
-
 def test_a_case_over_bins_is_refused_as_bins(heights):
     with pytest.raises(InputError, match="Column 'age' holds bins"):
         heights.sql("SELECT CASE WHEN age < 40 THEN 1 ELSE 2 END, count(*) FROM release GROUP BY 1")

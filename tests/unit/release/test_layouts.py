@@ -133,12 +133,6 @@ def test_a_file_outside_the_folder_cannot_be_named(adult, tmp_path):
         quietly(tmp_path / "r").count(age=30)
 
 
-def test_an_unknown_format_is_refused(adult, tmp_path):
-    with pytest.raises(rp.ReconprivError, match="parquet, csv, cells"):
-        adult.publish(policy_for("octave"), tmp_path / "r", file_format="xlsx")
-    assert not (tmp_path / "r").exists()
-
-
 def test_a_uri_needs_spark(adult, tmp_path):
     with pytest.raises(rp.ReconprivError, match='engine="spark"'):
         adult.publish(policy_for("octave"), "s3a://bucket/release")

@@ -15,13 +15,11 @@ import pytest
 import reconpriv as rp
 from margin_fixtures import margin_key
 from query_fixtures import accept_hashes, edit_manifest, people
-from reconpriv.errors import PolicyError, ReconprivError, ReleaseError
+from reconpriv.errors import PolicyError, ReconprivError
 from reconpriv.policy.margin_settings import NEIGHBOURS
-from reconpriv.release import manifest as described
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.manifest import Manifest
 from reconpriv.release.margin_file import read_margins
-from repository import DATA
 
 KEY = margin_key(1)
 
@@ -160,23 +158,6 @@ def test_the_manifest_says_how_private_the_margins_are(folder):
     assert Manifest.read(folder).unknown == ()
 
 
-def test_only_margins_ask_for_the_third_format(tmp_path):
-    plain = publish(people(), tmp_path / "r", policy(margins=None))
-    assert Manifest.read(plain).format_version == 1
-    assert "margins" not in (plain / "datapackage.json").read_text()
-    assert rp.open(plain).count(job="nurse").from_margins == 0
-
-
-def test_an_older_reader_refuses_in_one_sentence(folder, monkeypatch):
-    monkeypatch.setattr(described, "FORMAT_VERSION", 2)
-    with pytest.raises(ReleaseError) as caught:
-        rp.open(folder)
-    sentence = str(caught.value)
-    assert "format" in sentence
-    assert "3" in sentence
-    assert "\n" not in sentence
-
-
 def test_the_margins_are_those_of_no_true_count(folder):
     """Neither true counts nor rows that were left out are in any file."""
     truth = len(
@@ -298,14 +279,6 @@ def test_tables_by_name_are_those_that_are_published(tmp_path):
     assert said.variance == pytest.approx(2 / chosen.wanted_margins.rho)
     found = rp.open(path).count(Sex="F", region=None, job="nurse")
     assert found.from_margins > 0.1
-
-
-@pytest.mark.parametrize("name", sorted(f.name for f in (DATA / "before").iterdir() if f.is_dir()))
-def test_releases_of_before_have_no_margins(name):
-    manifest = Manifest.read(DATA / "before" / name)
-    if not name.startswith("margins"):
-        assert manifest.margins is None
-        assert manifest.format_version < 3
 
 
 def test_a_release_without_a_row_to_publish_is_that_without_margins(tmp_path, key):

@@ -156,22 +156,6 @@ def test_the_test_key_is_flagged(given, small, policy, tmp_path):
     assert any("test key" in note for note in release.warnings)
 
 
-def test_the_test_key_is_flagged_on_the_command_line(cli, small, tmp_path):
-    pq.write_table(small, tmp_path / "t.parquet")
-    outcome = cli(
-        "publish",
-        tmp_path / "t.parquet",
-        tmp_path / "out",
-        "-s",
-        "Education",
-        "--public=all",
-        "--test-key",
-    )
-    assert manifest_of(tmp_path / "out")["reconpriv"]["test_key"] is True
-    assert "warning: " in outcome.err
-    assert "test key" in outcome.err
-
-
 # --- data -------------------------------------------------------------------------------------
 
 
@@ -373,31 +357,12 @@ def test_many_small_batches_change_no_byte(
 # --- one key, one release ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file_format", ["parquet", "csv"])
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_publishing_twice_with_one_key_gives_identical_files(
-    sample_size, file_format, small, key, files_of, tmp_path
-):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
-    for name in ("one", "two"):
-        with rp.read(small, sensitive="Education", public="all") as table:
-            table.publish(policy, tmp_path / name, key=key, file_format=file_format)
-    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
-
-
 def test_an_audit_before_a_publication_changes_nothing(small, policy, key, files_of, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "one", key=key)
         table.audit(policy)
         table.publish(policy, tmp_path / "two", key=key)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
-
-
-def test_another_key_gives_another_release(small, policy, key, tmp_path):
-    with rp.read(small, sensitive="Education", public="all") as table:
-        table.publish(policy, tmp_path / "one", key=key)
-        table.publish(policy, tmp_path / "two", key=rp.Key.test())
-    assert data_of(tmp_path / "one") != data_of(tmp_path / "two")
 
 
 def test_without_a_key_every_release_is_another_and_says_so(small, policy, tmp_path):
@@ -543,18 +508,6 @@ def test_planted_secrets_are_not_in_a_release(
     assert not [form for form in key_forms(key.secret) if form.decode("latin-1") in shown]
 
 
-def test_the_raw_histogram_of_no_group_is_published(planted_counts, key, tmp_path):
-    """Every published count differs from the raw one: the perturbation cannot have been skipped."""
-    values = [value for value, count in planted_counts.items() for _ in range(count)]
-    table = pa.table({"region": ["north"] * len(values), "diagnosis": values})
-    for sample_size in SAMPLE_SIZES:
-        with rp.read(table, sensitive="diagnosis", public="all") as opened:
-            policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
-            opened.publish(policy, tmp_path / sample_size, key=key)
-        published = Counter(data_of(tmp_path / sample_size)["diagnosis"].to_pylist())
-        assert all(published[value] != count for value, count in planted_counts.items())
-
-
 def test_the_publishers_objects_show_no_key(small, policy, key, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "out", key=key)
@@ -582,15 +535,6 @@ def test_publish_returns_what_was_written(census_release):
     assert "<table>" in release._repr_html_()
 
 
-def test_publish_takes_a_path_or_text(small, policy, key, tmp_path):
-    with rp.read(small, sensitive="Education", public="all") as table:
-        table.publish(policy, str(tmp_path / "text") + "/", key=key)
-        table.publish(policy, tmp_path / "path", key=key)
-    assert (tmp_path / "text" / "data.parquet").read_bytes() == (
-        tmp_path / "path" / "data.parquet"
-    ).read_bytes()
-
-
 def test_publish_refuses_what_exists_and_overwrites_when_told(small, policy, key, tmp_path):
     with rp.read(small, sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)
@@ -599,18 +543,6 @@ def test_publish_refuses_what_exists_and_overwrites_when_told(small, policy, key
         table.publish(policy, tmp_path / "out", key=key, file_format="csv", overwrite=True)
     assert (tmp_path / "out" / "data.csv").exists()
     assert not (tmp_path / "out" / "data.parquet").exists()
-
-
-def test_errors_are_builtins_too(small, policy, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        rp.read(tmp_path / "nope.parquet", sensitive="x", public="all")
-    with pytest.raises(ValueError, match="no column"):
-        rp.read(small, sensitive="x", public="all")
-    with rp.read(small, sensitive="Education", public="all") as table:
-        with pytest.raises(ValueError, match="format"):
-            table.publish(policy, tmp_path / "out", file_format="xlsx")
-        with pytest.raises(OSError, match="exists"):
-            table.publish(policy, tmp_path)
 
 
 def test_progress_is_reported(small, policy, key, tmp_path):

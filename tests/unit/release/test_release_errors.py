@@ -49,13 +49,6 @@ def test_a_folder_that_is_no_release_is_refused(tmp_path):
         rp.open(tmp_path)
 
 
-def test_a_file_is_no_release(tmp_path):
-    file = tmp_path / "data.parquet"
-    pq.write_table(people(), file)
-    with pytest.raises(ReleaseError, match="is not a release"):
-        rp.open(file)
-
-
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", "{}", '{"resources": []}', b"\xff\xfe\x00", '"reconpriv"', "3"]
 )
