@@ -18,8 +18,9 @@ from reconpriv.answers.answerer import Answerer
 from reconpriv.estimate.totals import WeightedGroups, WeightedTotal, summed_rows, weighted_rows
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.arrangements import Weights, lower_bound, upper_bound
-from reconpriv.theory.estimation.combined_limits import Range, last_contained
+from reconpriv.theory.estimation.combined_limits import Range
 from reconpriv.theory.estimation.weighted_totals import total_covariances, total_estimates
+from reconpriv.theory.search import last_contained
 
 _ROUNDS = 30  # of narrowing down the limit of an average
 _NONE = 1e-9  # a total that is rounding error, as a share of the records

@@ -18,12 +18,12 @@ has no upper limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from reconpriv.theory.arrays import Flags, Floats
+from reconpriv.theory.search import last_contained
 
 _STEPS = 45  # of bisection
 _ROUNDING = 1e-12  # relative error of a sum
@@ -95,13 +95,12 @@ def _reach(distances: Floats, weights: Floats, parts: Parts, z: float) -> Floats
     """
     deviation = np.sqrt(np.diagonal(parts.covariance, axis1=-2, axis2=-1))
     scale = deviation[..., :, None] * deviation[..., None, :]
-    none = np.zeros_like(scale)
-    correlation = np.divide(parts.covariance, scale, out=none, where=scale > 0)
-    alone = _sum(distances**2)
-    diagonal = np.diagonal(correlation, axis1=-2, axis2=-1)
-    joint = _product(distances, correlation) + _sum(distances**2 * (1.0 - diagonal))
+    correlation = np.divide(parts.covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+    # Of uncorrelated parts this is 0, which rounding must not make negative.
+    shared = _product(distances, correlation * (1.0 - np.eye(scale.shape[-1])))
+    joint = _sum(distances**2) + shared
     usual = z**2 * _product(weights, parts.covariance)
-    return np.sqrt(np.maximum(np.where(joint < alone, np.maximum(joint, usual), joint), 0.0))
+    return np.sqrt(np.maximum(np.where(shared < 0, np.maximum(joint, usual), joint), 0.0))
 
 
 def _product(columns: Floats, matrix: Floats) -> Floats:
@@ -132,7 +131,9 @@ def ratio_limits(
     above, below = _sum(top * possible), _sum(bottom * possible)
     start = np.clip(np.arctan2(above, below), first, last)
     sure = contained(start)
-    low, high = (last_contained(start, np.full(shape, end), contained) for end in (first, last))
+    low, high = (
+        last_contained(start, np.full(shape, end), contained, _STEPS) for end in (first, last)
+    )
     return _ratio_of(np.where(sure, low, first)), _ratio_of(np.where(sure, high, last))
 
 
@@ -140,19 +141,6 @@ def _ratio_of(angle: Floats) -> Floats:
     """The ratio that an angle stands for; infinite at a right angle."""
     ratio = np.tan(angle)
     return np.asarray(np.where(ratio > _ENDLESS, np.inf, np.round(ratio, _DECIMALS)))
-
-
-def last_contained(
-    inside: Floats, outside: Floats, contained: Callable[[Floats], Flags], steps: int = _STEPS
-) -> Floats:
-    """The last number that is contained on the way from inside to outside, by bisection."""
-    whole = contained(outside)
-    end = outside
-    for _ in range(steps):
-        middle = (inside + outside) / 2.0
-        good = contained(middle)
-        inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
-    return np.where(whole, end, inside)
 
 
 class Range(NamedTuple):
