@@ -14,8 +14,7 @@ from reconpriv.cells.randomness import Randomness, repeatable_key, unit_interval
 from reconpriv.columns.schema import Value, json_value, quote_identifier
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.shares import check_share
-from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.distinct import distinct_columns
+from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns
 
 # A pool is drawn in rounds of candidates; after this many, the table has too few such queries.
 _ROUND = 1 << 14

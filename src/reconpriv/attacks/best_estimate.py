@@ -93,7 +93,7 @@ def best_estimates(
         own[wanted] = found.variance[some]
         alone[wanted] = found.alone[some] / cube.records[some]
         combined[wanted] = found.combined[some] / cube.records[some]
-        rows = between_rows(margins.incidence.rows[some], found.precision)
+        rows = between_rows(margins.incidence.rows[some], found.precision)[0]
         told[wanted] = without_itself(rows, found.variance[some])
     return BestEstimates(
         groups, sizes[groups], cube.trials[groups].astype(np.int64), truth, alone, combined, own,

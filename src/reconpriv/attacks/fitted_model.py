@@ -17,7 +17,8 @@ from reconpriv.protect.coarsening import pooled
 from reconpriv.protect.margins.tables import index_rows, rows_of
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.reconstruction import reconstruct_count
-from reconpriv.theory.margins.main_effects import main_effects, positive_counts, row_sizes
+from reconpriv.theory.margins.incidence import Incidence
+from reconpriv.theory.margins.main_effects import main_effects, positive_counts
 
 # A frequency that is off by less makes no difference to an adversary.
 _TOLERANCE = 1e-4
@@ -51,7 +52,7 @@ def fitted_model(
         counts = np.concatenate([table.counts for table in published.tables]).astype(np.float64)
     else:
         rows, counts = _from_records(cube, people, kept, published.policy.retention)
-    counts = positive_counts(counts, row_sizes(rows, sizes, counts.shape[0]))
+    counts = positive_counts(counts, Incidence(rows, counts.shape[0]).sums(sizes))
     return main_effects(rows, sizes, counts, tolerance=_TOLERANCE, most_rounds=rounds)
 
 
@@ -74,5 +75,6 @@ def _from_records(cube: Cube, people: Cube, kept: Ints, retention: float) -> tup
     counts = np.zeros((int(first[-1]), m))
     for table in rows[kept].T:
         np.add.at(counts, table, estimate)
-    rows = np.where(row_sizes(rows[kept], cube.records, counts.shape[0])[rows] > 0, rows, -1)
+    records = Incidence(rows[kept], counts.shape[0]).sums(cube.records)
+    rows = np.where(records[rows] > 0, rows, -1)
     return rows.astype(np.int64), counts

@@ -171,19 +171,13 @@ class Cube:
         ]
         return pa.Table.from_arrays(columns, names=[c.name for c in self.schema.public])
 
-    def scaling_noise(self, observed: Floats, group: Ints) -> Floats:
-        """The variance that uneven duplication adds to an observed count, group by group.
+    @cached_property
+    def uneven(self) -> Floats:
+        """The factor that turns a count's share into the variance that uneven copies add to it.
 
         The remainder |g| - n⌊|g|/n⌋ goes to trials at random (hypergeometric), or each trial
         flips a coin for one more copy (Algorithm 1).
         """
-        share = observed / self.records[group]
-        spread = share if self.coins else share * (1 - share)
-        return np.asarray(self.uneven[group] * spread)
-
-    @cached_property
-    def uneven(self) -> Floats:
-        """The factor that turns a count's share into the variance that uneven copies add to it."""
         n = self.trials
         if self.coins:  # neither n nor N is known exactly, so nor is the fraction of N/n
             return np.where(self.sampled, _LARGEST_VARIANCE_OF_A_COIN * n, 0.0)

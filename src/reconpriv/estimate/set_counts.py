@@ -15,7 +15,7 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.estimation.combined_limits import Parts, Range
 from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.estimation.intervals import ROUNDING, Pooled, border_slack, count_limits
-from reconpriv.theory.estimation.reconstruction import reconstruct_count, set_count_variance
+from reconpriv.theory.estimation.reconstruction import count_variance, reconstruct_count
 from reconpriv.theory.perturbation import replacement_probability
 
 
@@ -79,13 +79,15 @@ class SetCounts:
     @cached_property
     def variances(self) -> Floats:
         """Perturbation with its design weights, uneven duplication, and rounding of the sample."""
-        perturbation = set_count_variance(
-            self.sums.scaled_observed, self.column("scaled_records"), self.size,
+        scaled = self.column("scaled_records")
+        perturbation = count_variance(
+            self._reconstructed(self.sums.scaled_observed, scaled), scaled, self.size,
             retention=self.design.retention, domain_size=self.design.domain_size,
         )  # fmt: skip
         rounding = self.rounded * ROUNDING * self.column("sampled_squares")
         copies = self.sums.noise / self.design.retention**2
-        return np.asarray(perturbation + copies + rounding + self.sums.other)
+        # Rounding errors may leave a tiny negative number if every value is in the set.
+        return np.asarray(np.maximum(perturbation, 0.0) + copies + rounding + self.sums.other)
 
     def variances_at(self, share: float) -> Floats:
         """The variances if this share of the records holds one of the values."""

@@ -16,8 +16,8 @@ from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.reconstruction import (
     constrained_frequencies,
+    count_variance,
     reconstruct_count,
-    set_count_variance,
 )
 
 
@@ -42,7 +42,7 @@ def reconstructed_table(observed: Floats, retention: float, *, along_classes: bo
     m = observed.shape[1]
     records = observed.sum(axis=1, keepdims=True)
     counts = reconstruct_count(observed, records, retention=retention, domain_size=m)
-    variances = set_count_variance(observed, records, 1, retention=retention, domain_size=m)
+    variances = count_variance(counts, records, retention=retention, domain_size=m)
     return CrossTable(counts, variances)
 
 

@@ -15,12 +15,13 @@ from typing import Any
 from reconpriv.errors import PolicyError
 from reconpriv.messages.arguments import is_list
 from reconpriv.messages.numbers import brief
-from reconpriv.messages.shares import got
-from reconpriv.theory.margins.concentrated import check_delta, check_rho, epsilon_of, rho_of
+from reconpriv.messages.shares import check_share, got
+from reconpriv.theory.margins.concentrated import epsilon_of, rho_of
 
 DELTA = 1e-9
 # The odds of a guess grow by up to e^ε: 22,000 times at 10. Whoever wants less noise says so by ρ.
 LARGEST_EPSILON = 10.0
+LARGEST_RHO = 1e6
 _FEW_DIGITS = 4
 NEIGHBOURS = "tables that differ in the sensitive value of one record"
 
@@ -62,8 +63,13 @@ class Margins:
             given = value is not None or name == "δ"
             if given and (isinstance(value, bool) or not isinstance(value, int | float)):
                 raise PolicyError(f"The {name} of margins must be a number; got {value!r}.")
-        check_delta(delta)
-        found = check_rho(rho) if rho is not None else rho_of(check_budget(epsilon or 0.0), delta)
+        hint = "It should be far below one over the number of records; 1e-9 is the default."
+        check_share(delta, "The δ of margins", hint=hint)
+        if rho is not None:
+            found = _check_budget("ρ", rho, LARGEST_RHO, "ρ = 0.015 is about ε = 1 at δ = 1e-9.")
+        else:
+            hint = "ε = 1 is usual, and smaller is stricter; ε = 100 would hide nothing."
+            found = rho_of(_check_budget("ε", epsilon or 0.0, LARGEST_EPSILON, hint), delta)
         object.__setattr__(self, "rho", found)
         object.__setattr__(self, "delta", float(delta))
         object.__setattr__(self, "tables", None if tables is None else named_tables(tables))
@@ -140,15 +146,15 @@ class Margins:
 NO_MARGINS = Margins.none()
 
 
-def check_budget(epsilon: float) -> float:
-    """Return the ε of margins, unless it hides next to nothing or is a percentage."""
-    if not 0 < epsilon <= LARGEST_EPSILON:
+def _check_budget(name: str, value: float, largest: float, hint: str) -> float:
+    """Return the ε or ρ of margins, unless it hides next to nothing or is a percentage."""
+    if not 0 < value <= largest:
         raise PolicyError(
-            f"The ε of margins must be above 0 and at most {LARGEST_EPSILON:g};"
-            f" {got(epsilon, one=True)}",
-            hint="ε = 1 is usual, and smaller is stricter; ε = 100 would hide nothing.",
+            f"The {name} of margins must be above 0 and at most {largest:,.0f};"
+            f" {got(value, one=True)}",
+            hint=hint,
         )
-    return float(epsilon)
+    return float(value)
 
 
 def named_tables(tables: Iterable[str | Sequence[str]] | str) -> tuple[TableNames, ...]:

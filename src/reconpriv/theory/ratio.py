@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from reconpriv.errors import PolicyError
 from reconpriv.theory.arrays import Floats
+from reconpriv.theory.search import last_true
 
 
 class RatioTails(NamedTuple):
@@ -55,10 +56,7 @@ def smallest_exposed_count(
         low, high = high, high * 2
         if high > 1e12 / privacy:
             return math.inf
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (low, middle) if violated(middle) else (middle, high)
-    return high * frequency
+    return last_true(high, low, violated) * frequency
 
 
 def _ratio_exceeds(size: float, count: float, threshold: float, scale: float) -> float:

@@ -22,8 +22,7 @@ from reconpriv.cells.cube import Cube
 from reconpriv.columns.schema import Value
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import round_up_to_octave
-from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.distinct import distinct_columns
+from reconpriv.theory.arrays import Floats, Ints, distinct_columns
 from reconpriv.theory.estimation.design import (
     MEAN_ABSOLUTE,
     coin_spread,

@@ -22,8 +22,7 @@ from reconpriv.policy.policy import Policy
 from reconpriv.policy.sample_sizes import private_as_they_are, private_size, sample_limits
 from reconpriv.protect.coarsening import pooled_cube, settle
 from reconpriv.protect.margins.planned import own_trials
-from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.distinct import distinct_columns
+from reconpriv.theory.arrays import Floats, Ints, distinct_columns
 from reconpriv.theory.estimation.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.query_variances import Coded, QueryVariances

@@ -20,8 +20,9 @@ from reconpriv.estimate.counts import quantile
 from reconpriv.estimate.set_counts import runs
 from reconpriv.theory.estimation.reconstruction import (
     constrained_frequencies,
+    count_variance,
+    reconstruct_count,
     reconstruct_frequency,
-    set_count_variance,
 )
 from reconpriv.theory.perturbation import perturbation_matrix
 
@@ -264,6 +265,14 @@ def test_simultaneous_intervals_of_public_counts_in_paper_mode_are_wider_too():
 # --- variances -----------------------------------------------------------------------------------
 
 
+def set_count_variance(observed, records, values, *, retention, domain_size):
+    """The variance of a set's count, from its published count."""
+    known = {"retention": retention, "domain_size": domain_size}
+    return count_variance(
+        reconstruct_count(observed, records, values, **known), records, values, **known
+    )
+
+
 def _outcomes(held, p, m):
     """Every outcome of perturbing the values in ``held``, with its probability."""
     matrix = perturbation_matrix(p, m)
@@ -316,28 +325,18 @@ def test_scaling_a_group_multiplies_its_variance_by_the_square():
     assert float(scaled) == pytest.approx(9 * float(plain))
 
 
-def _one_group(records, trials, *, coins=False):
-    schema = Schema((), Column("s", Kind.INTEGER), (0, 1, 2))
-    return Cube(
-        schema, (), (), np.array([records]), np.array([float(trials)]),
-        np.array([0]), np.array([0]), np.array([records]), coins=coins,
-    )  # fmt: skip
-
-
+@pytest.mark.parametrize("coins", [False, True])
 @pytest.mark.parametrize(("records", "trials", "held"), [(50, 20, 7), (33, 32, 1), (99, 40, 39)])
-def test_uneven_duplication_varies_as_the_hypergeometric_does(records, trials, held):
-    observed = np.array([records * held / trials])
-    got = _one_group(records, trials).scaling_noise(observed, np.array([0]))
-    assert got[0] == pytest.approx(stats.hypergeom(trials, held, records % trials).var(), abs=1e-9)
-
-
-def test_coin_flips_vary_as_the_binomial_does():
-    got = _one_group(50, 20, coins=True).scaling_noise(np.array([50 * 7 / 20]), np.array([0]))
-    assert got[0] == pytest.approx(stats.binom(7, 0.5).var())
-
-
-def test_whole_copies_add_no_noise():
-    assert _one_group(60, 20).scaling_noise(np.array([21.0]), np.array([0]))[0] == 0
+def test_uneven_copies_vary_as_they_are_dealt(records, trials, held, coins):
+    """Hypergeometrically; if each trial flips a coin, as often as not at worst."""
+    schema = Schema((), Column("s", Kind.INTEGER), (0, 1, 2))
+    every = np.array([records])
+    none = np.zeros(1, dtype=int)
+    cube = Cube(schema, (), (), every, every * trials / records, none, none, every, coins=coins)
+    share = held / trials
+    dealt = stats.binom(held, 0.5) if coins else stats.hypergeom(trials, held, records % trials)
+    spread = share if coins else share * (1 - share)
+    assert cube.uneven[0] * spread == pytest.approx(dealt.var(), abs=1e-9)
 
 
 def test_the_rounding_of_a_quota_varies_by_a_sixth_on_average():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,7 +29,7 @@ from reconpriv.sources.statistical.read import PROGRAMS
 from reconpriv.studio.steps import ask as step_ask
 from reconpriv.studio.steps import choose_policy as step_policy
 from reconpriv.studio.steps import open_table as step_open
-from reconpriv.theory.tails.bounds import BOUNDS, Bound, chernoff, chernoff_size
+from reconpriv.theory.tails.bounds import BOUNDS
 from shell import offers
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)
@@ -41,7 +42,7 @@ def table():
 
 
 def test_a_bound(cli, table):
-    toy = Bound("toy", chernoff, chernoff_size, worst_at_largest_frequency=True, label="A toy",
+    toy = replace(BOUNDS["chernoff"], name="toy", label="A toy",
                 explanation="Chernoff by another name.")  # fmt: skip
     with BOUNDS.including(toy):
         found = table.audit(rp.Policy(0.5, 0.5, 0.3, bound="toy"))

@@ -5,13 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconpriv.errors import PolicyError
 from reconpriv.theory.counts import epsilon_limit, observed_count
-from reconpriv.theory.tails import bounds
-from reconpriv.theory.tails.bounds import BOUNDS, Bound, resolve_bound
+from reconpriv.theory.tails.bounds import BOUNDS, Bound, log_factor, markov, resolve_bound
 from reconpriv.theory.tails.exact import exact_tails
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=80)
@@ -50,86 +49,57 @@ def test_epsilon_limit_is_where_theta_is_one():
     assert float(count_of(1, 0.5, 14, 0.8, limit / 2).theta) == pytest.approx(0.5)
 
 
-def test_chernoff_tails_by_hand():
-    # p = .5, m = 2, f = .5: w = .5; ε = .5 gives θ = .25; n = 40 gives μ = 20.
-    tails = bounds.chernoff(count_of(40, 0.5, 2, 0.5, 0.5))
-    assert float(tails.upper) == pytest.approx(math.exp(-0.0625 / 2.25 * 20))
-    assert float(tails.lower) == pytest.approx(math.exp(-0.0625 / 2 * 20))
+# p = .5, m = 2, f = .5: w = .5; ε = .5 gives θ = .25; n = 40 gives μ = 20. So εpf = .125, r = .75
+# and t = .25, and the variance of a trial is .1875.
+BY_HAND = {
+    "chernoff": (math.exp(-0.0625 / 2.25 * 20), math.exp(-0.0625 / 2 * 20)),
+    "chernoff-full": ((math.exp(0.25) / 1.25**1.25) ** 20, (math.exp(-0.25) / 0.75**0.75) ** 20),
+    "hoeffding": (math.exp(-2 * 40 * 0.125**2),) * 2,
+    "bernstein": (math.exp(-40 * 0.125**2 / (2 * 0.1875 + 2 * 0.125 / 3)),) * 2,
+    "chebyshev": (0.1875 * 40 / (0.1875 * 40 + (40 * 0.125) ** 2),) * 2,
+    "markov": (0.8, 1.0),
+}
 
 
-def test_full_chernoff_tails_by_hand():
-    tails = bounds.chernoff_full(count_of(40, 0.5, 2, 0.5, 0.5))
-    assert float(tails.upper) == pytest.approx((math.exp(0.25) / 1.25**1.25) ** 20)
-    assert float(tails.lower) == pytest.approx((math.exp(-0.25) / 0.75**0.75) ** 20)
-
-
-def test_hoeffding_chebyshev_bernstein_and_markov_by_hand():
-    # As above: εpf = .125; r = .75, t = .25, so one trial's variance is .1875.
-    count = count_of(40, 0.5, 2, 0.5, 0.5)
-    expected = {
-        "hoeffding": math.exp(-2 * 40 * 0.125**2),
-        "bernstein": math.exp(-40 * 0.125**2 / (2 * 0.1875 + 2 * 0.125 / 3)),
-        "chebyshev": 0.1875 * 40 / (0.1875 * 40 + (40 * 0.125) ** 2),
-    }
-    for name, tail in expected.items():
-        tails = BOUNDS[name].tails(count)
-        assert float(tails.upper) == pytest.approx(tail), name
-        assert float(tails.lower) == pytest.approx(tail), name
-    tails = bounds.markov(count)
-    assert float(tails.upper) == pytest.approx(0.8)
-    assert float(tails.lower) == 1.0
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_tails_by_hand(name):
+    tails = BOUNDS[name].tails(count_of(40, 0.5, 2, 0.5, 0.5))
+    assert [float(tail) for tail in tails] == pytest.approx(BY_HAND[name])
 
 
 def test_full_chernoff_at_theta_one_has_ln_y_minus_one():
     limit = epsilon_limit(0.5, 10, 0.5)
-    count = count_of(7, 0.5, 10, 0.5, limit)
-    assert float(bounds.chernoff_full(count).lower) == pytest.approx(math.exp(-7 * 0.3))
-    assert float(bounds.chernoff_full_size(count, 0.2)) == pytest.approx(-math.log(0.2) / 0.3)
+    full, count = BOUNDS["chernoff-full"], count_of(7, 0.5, 10, 0.5, limit)
+    assert float(full.tails(count).lower) == pytest.approx(math.exp(-7 * 0.3))
+    assert float(full.size(count, 0.2)) == pytest.approx(-math.log(0.2) / 0.3)
 
 
 @FIXED
 @given(st.floats(1e-6, 1.0))
+@example(0.0499999)  # where the series ends
+@example(0.0500001)
 def test_logarithmic_factors_agree_with_sixty_digits(theta):
     with decimal.localcontext(prec=60):
         x = decimal.Decimal(theta)
         ln_y = -x - (1 - x) * (1 - x).ln() if theta < 1 else decimal.Decimal(-1)
         ln_x = x - (1 + x) * (1 + x).ln()
-    assert float(bounds._log_lower_factor(np.array(theta))) == pytest.approx(float(ln_y), rel=1e-11)
-    assert float(bounds._log_upper_factor(np.array(theta))) == pytest.approx(float(ln_x), rel=1e-11)
-
-
-@pytest.mark.parametrize("theta", [0.0499999, 0.0500001])
-def test_series_and_closed_form_of_the_logarithmic_factors_meet(theta):
-    lower = -theta - (1 - theta) * math.log1p(-theta)
-    upper = theta - (1 + theta) * math.log1p(theta)
-    assert float(bounds._log_lower_factor(np.array(theta))) == pytest.approx(lower, rel=1e-11)
-    assert float(bounds._log_upper_factor(np.array(theta))) == pytest.approx(upper, rel=1e-11)
+    assert float(log_factor(np.array(theta))) == pytest.approx(float(ln_y), rel=1e-11)
+    assert float(log_factor(np.array(-theta))) == pytest.approx(float(ln_x), rel=1e-11)
 
 
 @FIXED
 @given(parameters(), st.integers(1, 120), st.floats(0, 1))
 @pytest.mark.parametrize("name", APPROXIMATE)
 def test_every_bound_dominates_the_exact_tails(name, values, n, share):
-    p, m, _, _ = values
-    holders = max(1, round(share * n))
-    f = holders / n
-    epsilon = values[3] / epsilon_limit(p, m, values[2]) * epsilon_limit(p, m, f)
-    count = count_of(n, p, m, f, epsilon)
-    upper, lower = exact_tails(count)
-    tails = BOUNDS[name].tails(count)
-    assert float(tails.upper) >= float(upper) * (1 - 1e-9) - 1e-13
-    assert float(tails.lower) >= float(lower) * (1 - 1e-9) - 1e-13
-
-
-@FIXED
-@given(parameters(), st.integers(1, 80))
-@pytest.mark.parametrize("name", [name for name in APPROXIMATE if name not in BY_VARIANCE])
-def test_bounds_dominate_where_the_number_of_holders_is_not_whole(name, values, n):
-    count = count_of(n, *values)
-    upper, lower = exact_tails(count)
-    tails = BOUNDS[name].tails(count)
-    assert float(tails.upper) >= float(upper) * (1 - 1e-9) - 1e-13
-    assert float(tails.lower) >= float(lower) * (1 - 1e-9) - 1e-13
+    p, m, f, epsilon = values
+    whole = max(1, round(share * n)) / n
+    cases = [(whole, epsilon / epsilon_limit(p, m, f) * epsilon_limit(p, m, whole))]
+    if name not in BY_VARIANCE:  # then the number of holders need not be whole
+        cases.append((f, epsilon))
+    for frequency, far in cases:
+        count = count_of(n, p, m, frequency, far)
+        for tail, exact in zip(BOUNDS[name].tails(count), exact_tails(count), strict=True):
+            assert float(tail) >= float(exact) * (1 - 1e-9) - 1e-13
 
 
 @pytest.mark.parametrize("name", BY_VARIANCE)
@@ -142,9 +112,9 @@ def test_a_bound_by_variance_may_not_where_a_single_trial_is_a_holder_or_not(nam
 @given(parameters(), st.integers(1, 400))
 def test_full_chernoff_is_never_above_the_simplified_form(values, n):
     count = count_of(n, *values)
-    full, simple = bounds.chernoff_full(count), bounds.chernoff(count)
-    assert float(full.upper) <= float(simple.upper) * (1 + 1e-12)
-    assert float(full.lower) <= float(simple.lower) * (1 + 1e-12)
+    full, simple = (BOUNDS[name].tails(count) for name in ("chernoff-full", "chernoff"))
+    for one, other in zip(full, simple, strict=True):
+        assert float(one) <= float(other) * (1 + 1e-12)
 
 
 @FIXED
@@ -160,7 +130,7 @@ def test_at_its_closed_form_size_the_smaller_tail_equals_delta(name, values, del
 @given(parameters(), st.floats(0.01, 0.99))
 def test_markov_size_is_endless_or_nothing(values, delta):
     count = count_of(1, *values)
-    size = float(bounds.markov_size(count, delta))
+    size = float(BOUNDS["markov"].size(count, delta))
     assert size == (math.inf if 1 / (1 + float(count.theta)) >= delta else 0.0)
 
 
@@ -174,28 +144,15 @@ def test_sizes_fall_as_the_frequency_grows(name, values, delta, smaller):
     assert low >= high * (1 - 1e-12)
 
 
-def test_the_exact_bound_has_no_worst_frequency():
-    assert BOUNDS["exact"].exact
-    assert not BOUNDS["exact"].worst_at_largest_frequency
-    assert BOUNDS["exact"].size is None
+def test_a_bound_is_found_by_name_or_taken_as_it_is_or_wrapped():
+    def mine(count):
+        return markov(count)
 
-
-def test_a_bound_is_found_by_name_or_taken_as_it_is():
-    own = Bound("mine", bounds.hoeffding)
+    own, wrapped = Bound("mine", mine), resolve_bound(mine)
     assert resolve_bound("chernoff") is BOUNDS["chernoff"]
     assert resolve_bound(own) is own
-
-
-def test_a_plain_function_is_wrapped_and_promises_nothing():
-    def mine(count):
-        return bounds.hoeffding(count)
-
-    wrapped = resolve_bound(mine)
-    assert (wrapped.name, wrapped.tails, wrapped.size) == ("mine", mine, None)
-    assert not wrapped.worst_at_largest_frequency
-
-
-def test_an_unknown_bound_is_refused_with_the_names_of_the_known():
+    assert wrapped == own and not (wrapped.size or wrapped.worst_at_largest_frequency)
+    assert (BOUNDS["exact"].exact, BOUNDS["exact"].worst_at_largest_frequency) == (True, False)
     with pytest.raises(PolicyError, match="'chernof'") as caught:
         resolve_bound("chernof")
     assert all(name in str(caught.value) for name in BOUNDS)

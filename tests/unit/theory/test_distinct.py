@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reconpriv.theory.distinct import distinct_columns
+from reconpriv.theory.arrays import distinct_columns
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from reconpriv.theory.margins.main_effects import main_effects, positive_counts, row_sizes
+from reconpriv.theory.margins.incidence import Incidence
+from reconpriv.theory.margins.main_effects import main_effects, positive_counts
 
 LEVELS = (4, 3, 2)
 VALUES = 5
@@ -19,6 +20,13 @@ def _groups():
     codes = np.array(list(itertools.product(*(range(k) for k in LEVELS))))
     sizes = np.random.default_rng(1).integers(5, 60, size=codes.shape[0])
     return codes + first, np.asarray(sizes)
+
+
+ROWS, SIZES = _groups()
+SHARES = np.tile([0.4, 0.3, 0.15, 0.1, 0.05], (SIZES.size, 1))
+FACTORS = np.random.default_rng(3).uniform(0.2, 2.0, size=(ROWS.max() + 1, VALUES))
+WITHOUT_INTERACTIONS = FACTORS[ROWS].prod(axis=1)
+WITHOUT_INTERACTIONS /= WITHOUT_INTERACTIONS.sum(axis=1, keepdims=True)
 
 
 def _truth(groups, seed=2):
@@ -33,69 +41,57 @@ def _margins(rows, sizes, frequency):
 
 
 def test_the_margins_are_reproduced():
-    rows, sizes = _groups()
-    wanted = _margins(rows, sizes, _truth(sizes.size))
-    found = main_effects(rows, sizes, wanted, tolerance=1e-12, most_rounds=2000)
+    wanted = _margins(ROWS, SIZES, _truth(SIZES.size))
+    found = main_effects(ROWS, SIZES, wanted, tolerance=1e-12, most_rounds=2000)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    np.testing.assert_allclose(_margins(rows, sizes, found), wanted, rtol=1e-7)
+    np.testing.assert_allclose(_margins(ROWS, SIZES, found), wanted, rtol=1e-7)
 
 
 def test_a_table_without_interactions_is_found_exactly():
-    rows, sizes = _groups()
-    factors = np.random.default_rng(3).uniform(0.2, 2.0, size=(rows.max() + 1, VALUES))
-    truth = factors[rows].prod(axis=1)
-    truth /= truth.sum(axis=1, keepdims=True)
-    margins = _margins(rows, sizes, truth)
-    found = main_effects(rows, sizes, margins)
+    truth = WITHOUT_INTERACTIONS
+    margins = _margins(ROWS, SIZES, truth)
+    found = main_effects(ROWS, SIZES, margins)
     np.testing.assert_allclose(found, truth, atol=1e-4)
     # The same test notices margins of somebody else.
-    other = main_effects(rows, sizes, _margins(rows, sizes, _truth(sizes.size)))
+    other = main_effects(ROWS, SIZES, _margins(ROWS, SIZES, _truth(SIZES.size)))
     assert np.abs(other - truth).max() > 0.05
 
 
 def test_it_equals_proportional_fitting_of_the_whole_contingency_table():
-    rows, sizes = _groups()
-    truth = _truth(sizes.size, seed=4) * sizes[:, None]
+    truth = _truth(SIZES.size, seed=4) * SIZES[:, None]
     cube = truth.reshape(*LEVELS, VALUES)
     fitted = np.ones_like(cube)
     for _ in range(2000):
         for kept in ((0, 3), (1, 3), (2, 3), (0, 1, 2)):
             over = tuple(i for i in range(4) if i not in kept)
             fitted *= cube.sum(over, keepdims=True) / fitted.sum(over, keepdims=True)
-    fitted = fitted.reshape(-1, VALUES) / sizes[:, None]
-    margins = _margins(rows, sizes, truth / sizes[:, None])
-    found = main_effects(rows, sizes, margins, tolerance=1e-12, most_rounds=2000)
+    fitted = fitted.reshape(-1, VALUES) / SIZES[:, None]
+    margins = _margins(ROWS, SIZES, truth / SIZES[:, None])
+    found = main_effects(ROWS, SIZES, margins, tolerance=1e-12, most_rounds=2000)
     np.testing.assert_allclose(found, fitted, atol=1e-8)
-    np.testing.assert_allclose(main_effects(rows, sizes, margins), fitted, atol=1e-4)
+    np.testing.assert_allclose(main_effects(ROWS, SIZES, margins), fitted, atol=1e-4)
 
 
 def test_a_group_of_nobody_is_told_by_the_others():
-    rows, sizes = _groups()
-    factors = np.random.default_rng(3).uniform(0.2, 2.0, size=(rows.max() + 1, VALUES))
-    truth = factors[rows].prod(axis=1)
-    truth /= truth.sum(axis=1, keepdims=True)
-    without = np.where(np.arange(sizes.size) == 7, 0, sizes)
-    found = main_effects(rows, without, _margins(rows, without, truth))
+    truth = WITHOUT_INTERACTIONS
+    without = np.where(np.arange(SIZES.size) == 7, 0, SIZES)
+    found = main_effects(ROWS, without, _margins(ROWS, without, truth))
     np.testing.assert_allclose(found[7], truth[7], atol=1e-4)
 
 
 def test_independent_columns_give_everybody_the_shares_of_the_whole_table():
-    rows, sizes = _groups()
-    shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
-    margins = _margins(rows, sizes, np.tile(shares, (sizes.size, 1)))
-    np.testing.assert_allclose(main_effects(rows, sizes, margins), np.tile(shares, (24, 1)))
+    margins = _margins(ROWS, SIZES, SHARES)
+    np.testing.assert_allclose(main_effects(ROWS, SIZES, margins), SHARES)
 
 
 def test_a_row_that_is_not_published_has_no_effect():
-    rows, sizes = _groups()
-    shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
-    margins = _margins(rows, sizes, np.tile(shares, (sizes.size, 1)))
-    some = rows.copy()
+    margins = _margins(ROWS, SIZES, SHARES)
+    some = ROWS.copy()
     some[some == 2] = -1
     some[:3] = -1
-    found = main_effects(some, sizes, _margins(some, sizes, np.tile(shares, (24, 1))))
-    np.testing.assert_allclose(found, np.tile(shares, (24, 1)))
-    assert np.isfinite(main_effects(np.full_like(rows, -1), sizes, margins)).all()
+    found = main_effects(some, SIZES, _margins(some, SIZES, SHARES))
+    np.testing.assert_allclose(found, SHARES)
+    assert np.isfinite(main_effects(np.full_like(ROWS, -1), SIZES, margins)).all()
 
 
 def test_a_group_that_margins_exclude_still_has_a_distribution():
@@ -107,13 +103,12 @@ def test_a_group_that_margins_exclude_still_has_a_distribution():
 
 @pytest.mark.parametrize("seed", [5, 6])
 def test_noisy_counts_become_positive_and_keep_the_sizes_of_their_rows(seed):
-    rows, sizes = _groups()
-    true = _margins(rows, sizes, _truth(sizes.size))
+    true = _margins(ROWS, SIZES, _truth(SIZES.size))
     noisy = true + np.random.default_rng(seed).normal(0.0, 20.0, size=true.shape)
-    of_rows = row_sizes(rows, sizes, true.shape[0])
+    of_rows = Incidence(ROWS, true.shape[0]).sums(SIZES)
     counts = positive_counts(noisy, of_rows)
     assert (counts > 0).all()
     np.testing.assert_allclose(counts.sum(axis=1), of_rows)
-    found = main_effects(rows, sizes, counts)
+    found = main_effects(ROWS, SIZES, counts)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    assert (main_effects(rows, sizes, counts) == found).all()
+    assert (main_effects(ROWS, SIZES, counts) == found).all()

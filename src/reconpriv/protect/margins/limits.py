@@ -29,7 +29,7 @@ from reconpriv.protect.margins.candidates import Candidates, candidates_of, may_
 from reconpriv.protect.margins.planned import CostPart, TrialLimits, own_trials
 from reconpriv.protect.margins.tables import MarginTotals, RowIndex, rows_of
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.margins.expected_frequencies import expected_frequencies
+from reconpriv.theory.margins.main_effects import expected_frequencies
 from reconpriv.theory.margins.row_spectrum import (
     row_precision,
     same_everywhere,

@@ -30,7 +30,7 @@ from reconpriv.protect.margins.tables import (
 )
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.margins.discrete_gaussian import check_variance
-from reconpriv.theory.margins.expected_frequencies import shrunken
+from reconpriv.theory.margins.main_effects import shrunken
 
 # Applies a function to all groups, at once or part by part.
 MapGroups = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginPart]]

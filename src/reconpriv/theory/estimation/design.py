@@ -13,7 +13,7 @@ sampled has a = c, b = N, e = 0.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,26 +32,16 @@ class Spread(NamedTuple):
     extra: Floats
 
 
-@overload
-def mixing(retention: float, domain_size: int, values: int = 1) -> tuple[float, float]: ...
-@overload
-def mixing(retention: float, domain_size: int, values: Floats) -> tuple[Floats, Floats]: ...
-def mixing(retention: float, domain_size: int, values: Any = 1) -> Any:
-    """α/p² and β/p²: what a holder adds to the variance of a count, and what every trial has."""
-    holder, anybody = published_spread(retention, domain_size, values)
-    return holder / retention**2, anybody / retention**2
+def mixing(retention: float, domain_size: int, values: Any = 1) -> tuple[Any, Any]:
+    """α/p² and β/p²: what a holder adds to the variance of a count, and what every trial has.
 
-
-def published_spread(retention: float, domain_size: int, values: Any = 1) -> tuple[Any, Any]:
-    """α and β: the same for the published count of so many ``values``.
-
-    A trial is published with one of them with the probability t_X = kt, or r_X = p + kt if it
-    holds one.
+    The count is of so many ``values``: a trial is published with one of them with the probability
+    t_X = kt, or r_X = p + kt if it holds one.
     """
     t = values * replacement_probability(retention, domain_size)
     r = retention + t
     stray = t * (1.0 - t)
-    return r * (1.0 - r) - stray, stray
+    return (r * (1.0 - r) - stray) / retention**2, stray / retention**2
 
 
 def exact_spread(count: Ints, group: Ints, sizes: Ints, trials: Ints) -> Spread:

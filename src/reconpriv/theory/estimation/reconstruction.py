@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.estimation.design import mixing, published_spread
+from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.perturbation import replacement_probability
 
 
@@ -50,39 +50,22 @@ def global_estimate(
 
 
 def count_variance(
-    count: ArrayLike, trials: ArrayLike, *, retention: float, domain_size: int
-) -> Floats:
-    """The variance of the reconstructed count of a value held in ``count`` of ``trials`` trials.
-
-    Of (Bin(c, r) + Bin(n - c, t)) / p. Linear in c, so an unbiased estimate of c gives an
-    unbiased estimate of the variance; it stays positive for every count that can be observed.
-    """
-    holder, anybody = mixing(retention, domain_size)
-    return np.asarray(holder * np.asarray(count) + anybody * np.asarray(trials))
-
-
-def set_count_variance(
-    scaled_observed: ArrayLike,
-    scaled_records: ArrayLike,
-    values: ArrayLike,
+    count: ArrayLike,
+    trials: ArrayLike,
+    values: ArrayLike = 1,
     *,
     retention: float,
     domain_size: int,
 ) -> Floats:
-    """The variance of a count over sampled groups for a set of ``values`` sensitive values.
+    """The variance of a reconstructed count of k values, held in ``count`` of ``trials`` trials.
 
-    Σ_g (|g|/n_g)² [n̂ R + (n_g - n̂) T] / p², with R = r_X(1-r_X), T = t_X(1-t_X) for the
-    probabilities r_X = p + kt and t_X = kt that a holder and a non-holder of one of the k values
-    land in the set, which carries the covariance of the k counts. It is linear in the published
-    counts: ``scaled_observed`` is Σ_g (|g|/n_g) O_g and ``scaled_records`` is Σ_g (|g|/n_g) |g|.
+    Of (Bin(c, r_X) + Bin(n - c, t_X)) / p, which carries the covariance of the k counts. It is
+    linear in c, so an unbiased estimate of c gives an unbiased estimate of the variance, and
+    positive for every count that can be observed. A group of n_g trials counts |g|/n_g times with
+    its reconstructed count and its records, Σ_g (|g|/n_g)² [n̂ R + (n_g - n̂) T] / p².
     """
-    holder, anybody = published_spread(retention, domain_size, np.asarray(values))
-    scaled = np.asarray(scaled_records, dtype=np.float64)
-    holders = reconstruct_count(
-        scaled_observed, scaled, values, retention=retention, domain_size=domain_size
-    )
-    # Rounding may leave a tiny negative number if every value is in the set.
-    return np.asarray(np.maximum((holders * holder + scaled * anybody) / retention**2, 0.0))
+    holder, anybody = mixing(retention, domain_size, np.asarray(values))
+    return np.asarray(holder * np.asarray(count) + anybody * np.asarray(trials))
 
 
 def constrained_frequencies(observed: ArrayLike, *, retention: float) -> Floats:

@@ -23,6 +23,7 @@ TOLERANCE = 1e-6
 MOST_ROUNDS = 50
 # The least count of a margin, in records, once it is made positive.
 _LEAST = 0.5
+_LEAST_SHARE = 1e-4
 
 
 def main_effects(
@@ -65,18 +66,11 @@ def main_effects(
     return np.ascontiguousarray(frequency.T)
 
 
-def positive_counts(noisy: Floats, sizes: Ints) -> Floats:
+def positive_counts(noisy: Floats, sizes: Floats) -> Floats:
     """Noisy counts as a model can have come to them: positive, each row adding up to its size."""
     excess = (noisy.sum(axis=1) - sizes) / noisy.shape[1]
     clipped = np.maximum(noisy - excess[:, None], _LEAST)
     return np.asarray(clipped * (sizes / clipped.sum(axis=1))[:, None])
-
-
-def row_sizes(rows: Ints, sizes: Ints, count: int) -> Ints:
-    """How many records each of ``count`` rows has: a public figure."""
-    inside = rows >= 0
-    records = np.broadcast_to(sizes[:, None], rows.shape)[inside]
-    return np.bincount(rows[inside], weights=records, minlength=count).astype(np.int64)
 
 
 def _shares(expected: Floats) -> Floats:
@@ -88,3 +82,32 @@ def _shares(expected: Floats) -> Floats:
 
 def _ratio(wanted: Floats, fitted: Floats) -> Floats:
     return np.divide(wanted, fitted, out=np.zeros_like(wanted), where=fitted > 0.0)
+
+
+def shrunken(counts: Floats, sizes: Floats, overall: Floats, noise: float) -> Floats:
+    """Frequencies of noisy rows, drawn towards those of the whole table where noise outweighs them.
+
+    A row counts as its own size, the whole table as one standard deviation of the ``noise``.
+    """
+    drawn = (counts + noise * overall) / (sizes + noise)[:, None]
+    return np.asarray(np.clip(drawn, _LEAST_SHARE, 1.0))
+
+
+def expected_frequencies(rows: Ints, by_row: Floats, overall: Floats) -> Floats:
+    """The larger of the prediction by main effects and the mean of a group's rows, value by value.
+
+    Without a fit: if each public column shifted the sensitive value in the same way whatever the
+    others are, a group would hold x with a frequency proportional to f(x) Π_j f(x | row j) / f(x).
+    ``rows`` lists the rows of each group, ``by_row`` the frequencies of the values in each row.
+    """
+    logs = np.log(by_row)
+    base = np.log(np.maximum(overall, _LEAST_SHARE))
+    exponent = np.full((rows.shape[0], base.size), (1 - rows.shape[1]) * base)
+    mean = np.zeros_like(exponent)
+    for table in rows.T:
+        exponent += logs[table]
+        mean += by_row[table]
+    exponent -= exponent.max(axis=1, keepdims=True)
+    predicted = np.exp(exponent)
+    predicted /= predicted.sum(axis=1, keepdims=True)
+    return np.asarray(np.maximum(predicted, mean / rows.shape[1]))

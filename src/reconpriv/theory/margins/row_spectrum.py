@@ -15,7 +15,6 @@ worth a fixed number of trials to whoever wants to know one group, however many 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -128,7 +127,9 @@ def trials_from_margins(
     ``others`` in its rows. Without it, k = b'(Q - V)^-1 b, by Woodbury's identity of rank two.
     """
     holder, anybody = mixing(retention, domain_size)
-    plain, mixed, rooted = _between_rooted(rows, precision, np.sqrt(others))
+    root = np.sqrt(others)
+    once = precision * root
+    plain, mixed, rooted = between_rows(rows, precision, once, root[:, None] * once)
     squares = sizes.astype(np.float64) ** 2
     alike, held = squares / trials * anybody, squares / trials * holder
     # (Q - V)^-1 = Q^-1 + Q^-1 [b s] (D^-1 - [b s]'Q^-1 [b s])^-1 [b s]'Q^-1, D = diag(β, α) N²/n.
@@ -147,36 +148,21 @@ def same_everywhere(numbers: Floats) -> Floats:
     return np.asarray(np.ldexp(np.round(mantissa * _DIGITS) / _DIGITS, exponent))
 
 
-def between_rows(rows: Ints, matrix: Floats) -> Floats:
-    """b'A b of each group: a matrix over the rows, summed over the pairs of rows of the group.
+def between_rows(rows: Ints, *matrices: Floats) -> Floats:
+    """b'A b of each group: matrices over the rows, summed over the pairs of rows of the group.
 
     With A = Q^-1 this is h.
     """
-    blocks = [entries.sum(axis=(0, 1)) for _, entries in _pairs_of_rows(rows, matrix)]
-    return np.concatenate([np.zeros(0), *blocks])
-
-
-def _between_rooted(rows: Ints, matrix: Floats, root: Floats) -> Floats:
-    """b'A b, b'A s and s'A s of each group, s having the ``root`` of each of its rows."""
-    padded = np.append(root, 0.0)
-    blocks = [np.zeros((3, 0))]
-    for some, entries in _pairs_of_rows(rows, matrix):
-        own = padded[some]
-        plain = entries.sum(axis=0)
-        rooted = np.einsum("ijg,ig->jg", entries, own)
-        sums = [plain.sum(axis=0), rooted.sum(axis=0), (rooted * own).sum(axis=0)]
-        blocks.append(np.stack(sums))
-    return np.concatenate(blocks, axis=1)
-
-
-def _pairs_of_rows(rows: Ints, matrix: Floats) -> Iterator[tuple[Ints, Floats]]:
-    """Blocks of groups: their rows, and the entries of all pairs of their rows, pair by pair."""
+    found = np.zeros((len(matrices), rows.shape[0]))
     # A line of zeros at the end stands for no row.
-    padded = np.pad(matrix, (0, 1))
-    side, flat = padded.shape[0], padded.ravel()
+    padded = [np.pad(matrix, (0, 1)) for matrix in matrices]
+    side = padded[0].shape[0]
     for start in range(0, rows.shape[0], _BLOCK):
         some = np.ascontiguousarray(rows[start : start + _BLOCK].T) % side
-        yield some, flat.take(some[:, None] * side + some)
+        places = some[:, None] * side + some
+        for line, matrix in zip(found, padded, strict=True):
+            line[start : start + _BLOCK] = matrix.ravel().take(places).sum(axis=(0, 1))
+    return found
 
 
 def without_itself(told: Floats, variances: Floats) -> Floats:

@@ -8,7 +8,7 @@ the bare function to a policy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -50,7 +50,7 @@ class Bound:
 
     name: str
     tails: TailBound
-    size: SizeFunction | None = None
+    size: SizeFunction | None = field(default=None, compare=False)
     worst_at_largest_frequency: bool = False
     label: str = ""
     explanation: str = ""
@@ -66,71 +66,58 @@ class Bound:
         return self.worst_at_largest_frequency or self.exact
 
 
-def _log_lower_factor(theta: Floats) -> Floats:
-    """ln Y = -θ - (1-θ) ln(1-θ), by its series where the two terms would cancel."""
-    return _by_series(theta, sign=1.0)
+Rates = tuple[Floats, Floats]
 
 
-def _log_upper_factor(theta: Floats) -> Floats:
-    """ln X = θ - (1+θ) ln(1+θ)."""
-    return _by_series(theta, sign=-1.0)
+@dataclass(frozen=True)
+class Exponential:
+    """Tails that fall exponentially in the number of trials: U = exp(-n a) and L = exp(-n b)."""
+
+    rates: Callable[[ObservedCount], Rates]
+
+    def __call__(self, count: ObservedCount, /) -> Tails:
+        """Both tails at the number of trials."""
+        return Tails(*(np.exp(-count.trials * rate) for rate in self.rates(count)))
+
+    def size(self, count: ObservedCount, delta: float) -> Floats:
+        """The n at which the smaller tail equals δ."""
+        return np.asarray(-np.log(delta) / np.maximum(*self.rates(count)))
 
 
-def _by_series(theta: Floats, sign: float) -> Floats:
-    x = np.atleast_1d(np.asarray(theta, dtype=np.float64)) * sign
-    k = np.arange(2, 16, dtype=np.float64)
-    series = -np.sum(np.where(np.abs(x) < 0.05, x, 0.0)[..., None] ** k / (k * (k - 1)), axis=-1)
-    rest = np.where(x < 1.0, 1.0 - x, 1.0)
-    closed = -x - np.where(x < 1.0, (1.0 - x) * np.log(rest), 0.0)
-    return np.where(np.abs(x) < 0.05, series, closed).reshape(np.shape(theta))
+def chernoff(count: ObservedCount) -> Rates:
+    """Simplified Chernoff: U2 = exp(-μθ²/(2+θ)) and L2 = exp(-μθ²/2) (Eq. 4 and 5).
+
+    So s_g = -2 ln δ / (w θ²) (Theorem 5, Eq. 10).
+    """
+    square = count.weight * count.theta**2
+    return square / (2.0 + count.theta), square / 2.0
 
 
-def chernoff(count: ObservedCount) -> Tails:
-    """Simplified Chernoff, U2 and L2 (Eq. 4 and 5)."""
-    theta, mean = count.theta, count.mean
-    return Tails(np.exp(-(theta**2) / (2 + theta) * mean), np.exp(-(theta**2) / 2 * mean))
+def chernoff_full(count: ObservedCount) -> Rates:
+    """Full Chernoff: U1 = X^μ and L1 = Y^μ (Eq. 2 and 3), so s_g = ln δ / (w ln Y) (Eq. 9)."""
+    theta, weight = count.theta, count.weight
+    return -weight * log_factor(-theta), -weight * log_factor(theta)
 
 
-def chernoff_size(count: ObservedCount, delta: float) -> Floats:
-    """s_g = -2 ln δ / (w θ²) (Theorem 5, Eq. 10)."""
-    return np.asarray(-2.0 * np.log(delta) / (count.weight * count.theta**2))
+_SERIES = [*(-1.0 / (k * (k - 1)) for k in range(15, 1, -1)), 0.0, 0.0]
 
 
-def chernoff_full(count: ObservedCount) -> Tails:
-    """Full Chernoff, U1 and L1 (Eq. 2 and 3)."""
-    theta, mean = count.theta, count.mean
-    return Tails(np.exp(mean * _log_upper_factor(theta)), np.exp(mean * _log_lower_factor(theta)))
+def log_factor(x: Floats) -> Floats:
+    """-x - (1-x) ln(1-x), by its series where the terms would cancel: ln Y of θ and ln X of -θ."""
+    rest = np.maximum(1.0 - x, np.finfo(float).tiny)
+    return np.where(np.abs(x) < 0.05, np.polyval(_SERIES, x), -x - rest * np.log(rest))
 
 
-def chernoff_full_size(count: ObservedCount, delta: float) -> Floats:
-    """s_g = ln δ / (w ln Y) (Theorem 4, Eq. 9)."""
-    return np.asarray(np.log(delta) / (count.weight * _log_lower_factor(count.theta)))
-
-
-def hoeffding(count: ObservedCount) -> Tails:
+def hoeffding(count: ObservedCount) -> Rates:
     """Hoeffding's inequality: exp(-2 n (εpf)²) on either side."""
-    tail = np.exp(-2.0 * count.trials * count.shift**2)
-    return Tails(tail, tail)
+    rate = 2.0 * count.shift**2
+    return rate, rate
 
 
-def hoeffding_size(count: ObservedCount, delta: float) -> Floats:
-    """The n at which Hoeffding's bound equals δ."""
-    return np.asarray(-np.log(delta) / (2.0 * count.shift**2))
-
-
-def bernstein(count: ObservedCount) -> Tails:
+def bernstein(count: ObservedCount) -> Rates:
     """Bernstein's inequality with the exact variance: exp(-n (εpf)² / (2v + 2εpf/3))."""
-    tail = np.exp(-count.trials * _bernstein_rate(count))
-    return Tails(tail, tail)
-
-
-def bernstein_size(count: ObservedCount, delta: float) -> Floats:
-    """The n at which Bernstein's bound equals δ."""
-    return np.asarray(-np.log(delta) / _bernstein_rate(count))
-
-
-def _bernstein_rate(count: ObservedCount) -> Floats:
-    return count.shift**2 / (2.0 * count.trial_variance + 2.0 * count.shift / 3.0)
+    rate = count.shift**2 / (2.0 * count.trial_variance + 2.0 * count.shift / 3.0)
+    return rate, rate
 
 
 def chebyshev(count: ObservedCount) -> Tails:
@@ -164,40 +151,43 @@ def exact(count: ObservedCount) -> Tails:
     return Tails(*exact_tails(count))
 
 
+def _exponential(
+    name: str, rates: Callable[[ObservedCount], Rates], label: str, explanation: str
+) -> Bound:
+    tails = Exponential(rates)
+    return Bound(
+        name,
+        tails,
+        tails.size,
+        worst_at_largest_frequency=True,
+        label=label,
+        explanation=explanation,
+    )
+
+
 BOUNDS = Registry(
     "tail bound",
     (
-        Bound(
+        _exponential(
             "chernoff",
             chernoff,
-            chernoff_size,
-            worst_at_largest_frequency=True,
-            label="Chernoff (the paper’s)",
-            explanation="Chernoff's bound in its simplified form, as in the paper.",
+            "Chernoff (the paper’s)",
+            "Chernoff's bound in its simplified form, as in the paper.",
         ),
-        Bound(
+        _exponential(
             "chernoff-full",
             chernoff_full,
-            chernoff_full_size,
-            worst_at_largest_frequency=True,
-            label="Chernoff in full",
-            explanation="Chernoff's bound before it is simplified: a little tighter.",
+            "Chernoff in full",
+            "Chernoff's bound before it is simplified: a little tighter.",
         ),
-        Bound(
+        _exponential(
             "hoeffding",
             hoeffding,
-            hoeffding_size,
-            worst_at_largest_frequency=True,
-            label="Hoeffding",
-            explanation="Hoeffding's inequality, which does not use the variance.",
+            "Hoeffding",
+            "Hoeffding's inequality, which does not use the variance.",
         ),
-        Bound(
-            "bernstein",
-            bernstein,
-            bernstein_size,
-            worst_at_largest_frequency=True,
-            label="Bernstein",
-            explanation="Bernstein's inequality with the exact variance.",
+        _exponential(
+            "bernstein", bernstein, "Bernstein", "Bernstein's inequality with the exact variance."
         ),
         Bound(
             "chebyshev",

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
-from reconpriv.theory.tails.bounds import chernoff_full_size
+from reconpriv.theory.tails.bounds import Exponential, chernoff_full
 from reconpriv.theory.tails.exact import exact_tails
 from reconpriv.theory.tails.exact_margins import SMALLEST_TOLD, combined_tails, rounded_up
 from reconpriv.theory.tails.exact_published import published_limits, published_tails
@@ -193,7 +193,7 @@ class ExposedClass:
     def most_trials(self, frequency: Floats) -> Floats:
         """No more trials can pass: the exact tails lie below Chernoff's bound."""
         count = self._count(np.ones_like(frequency), frequency)
-        return np.asarray(chernoff_full_size(count, self.delta) + 1e-9)
+        return np.asarray(Exponential(chernoff_full).size(count, self.delta) + 1e-9)
 
     def sampled(self, sizes: Ints) -> Flags:
         """The sizes at which the most frequent value would not pass without a sample."""

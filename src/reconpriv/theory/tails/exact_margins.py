@@ -16,9 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Floats, distinct_columns
 from reconpriv.theory.counts import ObservedCount
-from reconpriv.theory.distinct import distinct_columns
 from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.tails.exact import MOST_TABLED, exact_tails, tabled_masses, tabled_tails
 from reconpriv.theory.tails.exact_published import observed_by_holders

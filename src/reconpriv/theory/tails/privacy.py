@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple, NotRequired, TypedDict, Unpack
+from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +18,19 @@ from reconpriv.messages.shares import check_share
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount, observed_count
 from reconpriv.theory.perturbation import keep_probability
-from reconpriv.theory.tails.bounds import Bound, TailBound, chernoff_full_size, resolve_bound
+from reconpriv.theory.search import last_contained
+from reconpriv.theory.tails.bounds import (
+    Bound,
+    Exponential,
+    TailBound,
+    chernoff_full,
+    resolve_bound,
+)
 from reconpriv.theory.tails.exact import MOST_TABLED, exact_tails, tabled_tails
 
 # Past this many trials a bound that never falls below δ is taken to hold for any size.
 _ENDLESS = 2.0**60
+_STEPS = 100  # of bisection
 # So many sizes are tried together, and so many groups are remembered.
 _AT_ONCE = 64
 _KEPT = 1 << 14
@@ -51,15 +59,9 @@ class _Test(NamedTuple):
     @classmethod
     def of(cls, trials: ArrayLike, frequency: ArrayLike, parameters: Parameters) -> _Test:
         """Check the parameters."""
-        count = observed_count(
-            trials,
-            frequency,
-            retention=parameters["retention"],
-            domain_size=parameters["domain_size"],
-            epsilon=parameters["epsilon"],
-        )
-        bound = resolve_bound(parameters.get("bound", "chernoff"))
-        return cls(bound, check_delta(parameters["delta"]), count)
+        known: Any = dict(parameters)
+        bound, delta = resolve_bound(known.pop("bound", "chernoff")), known.pop("delta")
+        return cls(bound, check_delta(delta), observed_count(trials, frequency, **known))
 
     @classmethod
     def of_cells(cls, counts: Ints, starts: Ints, parameters: Parameters) -> _Test:
@@ -77,12 +79,8 @@ def check_delta(delta: float) -> float:
 
 def is_private(counts: ArrayLike, **parameters: Unpack[Parameters]) -> bool:
     """Corollary 2 for one group: δ <= min(U, L) for every sensitive value that occurs (Eq. 8)."""
-    values = np.asarray(counts, dtype=np.float64)
-    values = values[values > 0]
-    size = values.sum()
-    bound, delta, count = _Test.of(size, values / size, parameters)
-    tails = bound.tails(count)
-    return bool(np.all(delta <= np.minimum(tails.upper, tails.lower)))
+    values = np.asarray(counts)
+    return bool(private_groups(values[values > 0], np.zeros(1, dtype=np.int64), **parameters)[0])
 
 
 def largest_private_size(frequency: ArrayLike, **parameters: Unpack[Parameters]) -> Floats:
@@ -141,7 +139,9 @@ def _most_that_pass(count: ObservedCount, delta: float) -> Floats:
     moment += (1.0 - count.frequency) * np.log1p(t * np.expm1(tilt))
     rate = tilt * (count.weight + count.shift) - moment
     by_moments = (np.log(1.0 / delta) + _ROUNDED_HOLDERS) / np.maximum(rate, 1e-300)
-    return np.asarray(np.floor(np.minimum(chernoff_full_size(count, delta), by_moments) + 1e-9))
+    return np.asarray(
+        np.floor(np.minimum(Exponential(chernoff_full).size(count, delta), by_moments) + 1e-9)
+    )
 
 
 def _largest_of_few(count: ObservedCount, group: Ints, highest: Floats, delta: float) -> Floats:
@@ -150,6 +150,11 @@ def _largest_of_few(count: ObservedCount, group: Ints, highest: Floats, delta: f
     There is an entry for every group, whether it has cells or not.
     """
     found = np.zeros(highest.size)
+
+    def passes(some: Ints, trials: int) -> Flags:
+        tried = replace(count.take(some), trials=np.full(some.size, float(trials)))
+        return np.asarray(np.minimum(*tabled_tails(tried)) >= delta - _ROUNDING)
+
     # The most frequent value fails most often; the others are judged only if it passes.
     order = np.lexsort((-count.frequency, group))
     first = np.ones(order.size, dtype=bool)
@@ -157,16 +162,10 @@ def _largest_of_few(count: ObservedCount, group: Ints, highest: Floats, delta: f
     top, rest = order[first], order[~first]
     for n in range(int(highest[group].max(initial=0)), 0, -1):
         now = top[(highest[group[top]] >= n) & (found[group[top]] == 0)]
-        found[group[now[_passes(count.take(now), n, delta)]]] = n
+        found[group[now[passes(now, n)]]] = n
         others = rest[found[group[rest]] == n]
-        found[group[others[~_passes(count.take(others), n, delta)]]] = 0
+        found[group[others[~passes(others, n)]]] = 0
     return found
-
-
-def _passes(count: ObservedCount, trials: int, delta: float) -> Flags:
-    """Whether both exact tails are at least δ if there are so many trials, and few."""
-    upper, lower = tabled_tails(replace(count, trials=np.full(count.trials.size, float(trials))))
-    return np.asarray(np.minimum(upper, lower) >= delta - _ROUNDING)
 
 
 def private_groups(
@@ -191,33 +190,19 @@ def _all_pass(
 
 
 def _sizes(bound: Bound, count: ObservedCount, delta: float) -> Floats:
+    """The largest n with δ <= min(U, L): in closed form, or by bisection if it falls with n."""
     if bound.size is not None:
         return np.asarray(bound.size(count, delta), dtype=np.float64)
-    return _size_by_bisection(bound, count, delta)
-
-
-def _size_by_bisection(bound: Bound, count: ObservedCount, delta: float) -> Floats:
-    """The largest n with δ <= min(U, L) for a bound that falls as n grows (a user's function)."""
 
     def holds(n: Floats) -> Flags:
-        tails = bound.tails(
-            ObservedCount(n, count.frequency, count.retention, count.domain_size, count.epsilon)
-        )
+        tails = bound.tails(replace(count, trials=n))
         return np.asarray(delta <= np.minimum(tails.upper, tails.lower))
 
-    low = np.zeros_like(count.frequency)
     high = np.ones_like(count.frequency)
-    growing = holds(high)
-    while growing.any() and high.max() < _ENDLESS:
-        low = np.where(growing, high, low)
+    while (growing := holds(high)).any() and high.max() < _ENDLESS:
         high = np.where(growing, high * 2, high)
-        growing = growing & holds(high)
-    endless = growing
-    for _ in range(100):
-        middle = (low + high) / 2
-        inside = holds(middle)
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return np.where(endless, np.inf, low)
+    low = np.where(high > 1.0, high / 2, 0.0)
+    return np.where(growing, np.inf, last_contained(low, high, holds, _STEPS))
 
 
 @lru_cache(_KEPT)
