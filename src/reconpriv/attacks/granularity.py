@@ -211,16 +211,16 @@ def summary(found: Attempt, sample_size: str, least: int) -> Row:
         "sample size": sample_size,
         "records from": least,
         "groups": found.truth.size,
-        "median error": float(np.median(found.error)),
-        "MLE's": float(np.median(found.mle_error)),
+        "median error": np.median(found.error),
+        "MLE's": np.median(found.mle_error),
         "gain": ratio.value,
         "gain low": ratio.low,
         "gain high": ratio.high,
         "mean gain": mean.value,
         "mean gain low": mean.low,
         "mean gain high": mean.high,
-        "|g1| exact": float(found.exact.mean()),
-        "f located": float(found.located.mean()),
+        "|g1| exact": found.exact.mean(),
+        "f located": found.located.mean(),
     }
 
 

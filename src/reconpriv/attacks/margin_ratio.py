@@ -37,7 +37,7 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
     seen = [
         one for number in target.steps("key", range(keys)) for one in noisy_ratios(target, number)
     ]
-    every, plan = NoisyRatios.join(seen), _plan(target, 0)
+    every, plan = NoisyRatios.join(seen), target.margins(target.policy, attack_key(0))
     within, told = every.error <= epsilon, every.group_error <= epsilon
     half = "violating groups that are half of their row or more"
     all_told = rate(told[every.most], f"{half}: f within ε by the row, if every row were published")
@@ -50,7 +50,7 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
         baseline=rate(
             every.error_of_table <= epsilon, "the same by its frequency in the whole table"
         ),
-        control=_control(target),
+        control=_control(target, plan),
         figures={
             "ε of the margins": plan.margins.epsilon,
             "σ of the margins": float(np.sqrt(plan.variance)),
@@ -65,7 +65,7 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
             "groups that every row would tell": all_told,
             "groups that published rows tell": now_told,
             "groups about which every row would tell all that is allowed": _given_away(
-                target, groups
+                target, groups, plan
             ),
         },
         table=tuple(_rows(target, plan, seen)),
@@ -103,8 +103,9 @@ class NoisyRatios(Aligned):
 
 def noisy_ratios(target: AttackedTable, number: int) -> Iterator[NoisyRatios]:
     """Every margin table as it is published with the lab's key of this number."""
-    plan, groups = _plan(target, number), target.violating()
-    tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, attack_key(number))
+    key, groups = attack_key(number), target.violating()
+    plan = target.margins(target.policy, key)
+    tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, key)
     top = target.values[groups]
     for planned, true, noisy in zip(plan.tables, plan.totals.tables, tables, strict=True):
         row = _row_of_groups(target, true)
@@ -150,49 +151,42 @@ def _row_of_groups(target: AttackedTable, table: MarginTable) -> Ints:
     return index.rows(target.batch.public, target.schema)
 
 
-def _plan(target: AttackedTable, number: int) -> MarginPlan:
-    return target.margins(target.policy, attack_key(number))
-
-
 def _rows(target: AttackedTable, plan: MarginPlan, seen: list[NoisyRatios]) -> Iterator[Row]:
     """One line for each margin table, over all keys."""
     epsilon = target.policy.epsilon
-
-    def share(flags: Flags) -> float | None:
-        return float(flags.mean()) if flags.size else None
-
     for i, one in enumerate(plan.tables):
         looks = seen[i :: len(plan.tables)]
-        all_ = NoisyRatios.join(looks)
-        told, most = all_.group_error <= epsilon, all_.most
+        every = NoisyRatios.join(looks)
+        told, most = every.group_error <= epsilon, every.most
+        now_told, within = told & every.published, every.error <= epsilon
         yield {
             "table": table_name(one.table.attributes, target.schema),
             "rows": one.table.rows,
             "left out": one.left_out,
-            "cells within ε": share(all_.error <= epsilon),
+            "cells within ε": within.mean() if within.size else None,
             "groups within ε, every row": told.mean(),
-            "published rows": (told & all_.published).mean(),
+            "published rows": now_told.mean(),
             "half of their row": looks[0].most.sum(),
-            "of these within ε, every row": share(told[most]),
-            "of these, published rows": share((told & all_.published)[most]),
+            "of these within ε, every row": told[most].mean() if most.any() else None,
+            "of these, published rows": now_told[most].mean() if most.any() else None,
         }
 
 
-def _control(target: AttackedTable) -> Rate:
+def _control(target: AttackedTable, plan: MarginPlan) -> Rate:
     """The margins of a shuffled sensitive column must not tell the true rows apart."""
-    true, other = _plan(target, 0).totals.tables, _plan(target.shuffled(), 0)
+    other = target.shuffled().margins(target.policy, attack_key(0))
     noisy = noisy_tables(other.totals.tables, other.variance, target.schema, attack_key(0))
     errors = [
         _cells(target, one.counts, shuffled.counts, other.variance)[0]
-        for one, shuffled in zip(true, noisy, strict=True)
+        for one, shuffled in zip(plan.totals.tables, noisy, strict=True)
     ]
     what = "the same with the sensitive column shuffled, all rows"
     return rate(np.concatenate(errors) <= target.policy.epsilon, what)
 
 
-def _given_away(target: AttackedTable, groups: Ints) -> Rate:
+def _given_away(target: AttackedTable, groups: Ints, plan: MarginPlan) -> Rate:
     """Groups that would be left less than one trial of their own if every row were published."""
-    plan, key = _plan(target, 0), attack_key(0)
+    key = attack_key(0)
     tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, key)
     cube = target.publication_as(replace(target.policy, margins=None), key).cube
     published = Publication(target.policy, cube, tables, plan.variance)
@@ -221,11 +215,8 @@ def _worst(target: AttackedTable, looks: list[NoisyRatios], how_many: int) -> tu
 
 
 def _verdict(all_told: Rate, now_told: Rate, plan: MarginPlan, *, assumed: bool) -> str:
-    said = (
-        f"The policy has no margins; these are the ones of ε = {plan.margins.epsilon:.3g}. "
-        if assumed
-        else ""
-    )
+    said = "The policy has no margins; these are the ones of ε = "
+    said = f"{said}{plan.margins.epsilon:.3g}. " if assumed else ""
     left_out = sum(one.left_out for one in plan.tables)
     rows = f"{plan.totals.rows:,} rows"
     if not all_told.trials:

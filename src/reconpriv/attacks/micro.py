@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -53,11 +54,13 @@ def attack_micro(
     exposed, own, epsilon = target.exposed, target.policy.sample_size, target.policy.epsilon
     sizes = target.steps("sample size", possible_sizes(target.policy))
     found = {size: measure(target, size, keys, check=check) for size in sizes}
-    mine = found[own]
-    table = tuple(one.row() for one in found.values())
+    mine, rows = found[own], {size: one.row() for size, one in found.items()}
     common = int(np.argmax(target.overall))
     most = guessed_right(exposed, np.full(exposed.batch.groups, common))
     error = mine.errors.reshape(keys, -1).mean(axis=0)
+    shuffled = target.shuffled()
+    published = shuffled.publication(0, own)
+    control = best_estimates(shuffled, published, target.violating(), exposed.values)
     how = ", from records and margins" if mine.has_margins else ""
     return AttackResult(
         name="micro",
@@ -68,10 +71,7 @@ def attack_micro(
         baseline=exposed.within(
             exposed.shares_of_whole, "violating groups whose f the whole table predicts within ε"
         ),
-        control=exposed.within(
-            _estimates(target.shuffled(), own, target.violating(), exposed.values),
-            "the same with the sensitive column shuffled",
-        ),
+        control=exposed.within(control.combined, "the same with the sensitive column shuffled"),
         figures={
             "violating groups": exposed.batch.groups,
             "keys": keys,
@@ -80,14 +80,10 @@ def attack_micro(
             "persons it is right for": target.overall[common],
             **mine.figures(),
         },
-        table=table,
+        table=tuple(rows.values()),
         worst=exposed.first(error, worst, {"mean error": error}),
-        verdict=_verdict({row["sample size"]: row for row in table}, own, epsilon),
+        verdict=_verdict(rows, own, epsilon),
     )
-
-
-def _estimates(target: AttackedTable, size: str, groups: Ints, values: Ints) -> Floats:
-    return best_estimates(target, target.publication(0, size), groups, values).combined
 
 
 @dataclass(frozen=True)
@@ -116,22 +112,20 @@ class Measured:
         return np.concatenate([relative_error(one.combined, one.truth) for one in self.found])
 
     def row(self) -> Row:
-        """What is shown of them, by whether there are margins."""
-        return self.with_margins() if self.has_margins else self.from_records()
+        """The share within ε, beside what exact tails predict with even and uneven copies.
 
-    def from_records(self) -> Row:
-        """The share within ε, beside what exact tails predict with even and uneven copies."""
+        If margins are published, see :meth:`with_margins`.
+        """
+        if self.has_margins:
+            return self.with_margins()
         within = self.errors <= self.target.policy.epsilon
-        exact = float(predicted_share(self.target.exposed, self.size).mean())
-        checked: Row = {}
-        if self.check:
-            predicted = self._predicted(self.found)
-            checked = {"with copies": _mean(predicted), "z": _score(within, predicted)}
+        predicted = self._predicted(self.found) if self.check else None
+        checked = {"with copies": _mean(predicted), "z": _score(within, predicted)}
         return {
             "sample size": self.size,
-            "under ε": float(within.mean()),
-            "exact tails": exact,
-            **checked,
+            "under ε": within.mean(),
+            "exact tails": predicted_share(self.target.exposed, self.size).mean(),
+            **(checked if self.check else {}),
             **self._spread_and_guesses(),
         }
 
@@ -139,28 +133,25 @@ class Measured:
         """The shares within ε with and without margins, beside what is predicted and allowed."""
         epsilon, samples = self.target.policy.epsilon, SAMPLE_SIZES[self.size].samples
         errors = [relative_error(one.alone, one.truth) for one in self.found]
-        alone = np.concatenate(errors) <= epsilon
-        within = self.errors <= epsilon
+        alone, within = np.concatenate(errors) <= epsilon, self.errors <= epsilon
         by_records = self._predicted([one.without_margins for one in self.found])
         predicted = self._predicted(self.found)
         normal = np.concatenate([normal_share(one, epsilon) for one in self.found])
         limits, counted, over = (np.concatenate(each) for each in zip(*self._limits(), strict=True))
         return {
             "sample size": self.size,
-            "records alone": float(alone.mean()),
+            "records alone": alone.mean(),
             "predicted alone": _mean(by_records),
             "z alone": _score(alone, by_records),
-            "under ε": float(within.mean()),
-            "normal form": None if predicted is None else float(normal.mean()),
+            "under ε": within.mean(),
+            "normal form": None if predicted is None else normal.mean(),
             "predicted": _mean(predicted),
             "z": _score(within, predicted),
-            "trials": float(np.median(np.concatenate([one.trials for one in self.found]))),
-            "effective trials": float(
-                np.median(np.concatenate([one.effective_trials for one in self.found]))
-            ),
-            "limit": float(np.median(limits)) if samples else None,
-            "over limit": int(counted.sum()) if samples else None,
-            "truly over": int(over.sum()) if samples else None,
+            "trials": np.median([one.trials for one in self.found]),
+            "effective trials": np.median([one.effective_trials for one in self.found]),
+            "limit": np.median(limits) if samples else None,
+            "over limit": counted.sum() if samples else None,
+            "truly over": over.sum() if samples else None,
             **self._spread_and_guesses(),
         }
 
@@ -209,10 +200,10 @@ class Measured:
         held = count_of(self.target.raw, self.guess)
         quantiles = np.quantile(self.errors, _QUANTILES)
         return {
-            **{f"error {q:.0%}": float(v) for q, v in zip(_QUANTILES, quantiles, strict=True)},
-            "guess right": float(right[self.target.violating()].mean()),
-            "all groups": float(right.mean()),
-            "persons": float(held.sum() / self.target.batch.sizes.sum()),
+            **{f"error {q:.0%}": v for q, v in zip(_QUANTILES, quantiles, strict=True)},
+            "guess right": right[self.target.violating()].mean(),
+            "all groups": right.mean(),
+            "persons": held.sum() / self.target.batch.sizes.sum(),
         }
 
 
@@ -237,8 +228,8 @@ def predicted_share(target: AttackedTable, sample_size: str) -> Floats:
     return np.asarray(1.0 - upper - lower)
 
 
-def _mean(predicted: Floats | None) -> float | None:
-    return None if predicted is None else float(predicted.mean())
+def _mean(predicted: Floats | None) -> Any:
+    return None if predicted is None else predicted.mean()
 
 
 def _score(within: Flags, predicted: Floats | None) -> float | None:

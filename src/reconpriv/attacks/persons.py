@@ -8,7 +8,7 @@ no margins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,41 +39,33 @@ KNEW = (
 MANY_ROWS = 10
 
 
-@dataclass(frozen=True)
-class PeoplesRows:
-    """A table whose groups are people; ``unknown`` rows say nothing about whose they are."""
+def peoples_rows(
+    table: Table, policy: Policy, heard: Progress = no_progress
+) -> tuple[AttackedTable, int]:
+    """A table whose groups are people, and how many rows do not say whose they are.
 
-    target: AttackedTable
-    unknown: int = 0
-
-    @classmethod
-    def of(cls, table: Table, policy: Policy, heard: Progress = no_progress) -> PeoplesRows:
-        """The rows of each person; every row is one person's if one was kept of each."""
-        checks = table.checks
-        if table.schema.person is None:
-            raise InputError(
-                "The attack 'persons' must know who a row is about.",
-                hint=Remedy("name that column", Control.PERSON),
-            )
-        plain = replace(policy, sample_size="none", margins=None, protect=None)
-        if checks.one_row_each:
-            schema = replace(table.schema, public=(Column(table.schema.person.name, Kind.INTEGER),))
-            batch = _one_each(collect(table.batches(progress=heard), table.schema))
-            return cls(AttackedTable(schema, table.fitted(plain), batch, progress=heard))
-        schema = checks.by_person
-        batches = checks.engine.batches(schema, drop_missing=checks.drop_missing, progress=heard)
-        cube = collect(batches, schema)
-        batch = cube.as_batch()
-        known = cube.values[0].is_valid().to_numpy(zero_copy_only=False)[cube.codes[0]]
-        if not known.any():
-            raise InputError(
-                f"Column {table.schema.person.name!r} is empty: nobody can tell whose a row is."
-            )
-        target = AttackedTable(schema, table.fitted(plain), batch, progress=heard)
-        if known.all():
-            return cls(target)
-        unknown = int(batch.sizes[~known].sum())
-        return cls(replace(target, batch=batch.take(np.flatnonzero(known))), unknown)
+    Every row is one person's if one was kept of each.
+    """
+    checks, person = table.checks, table.schema.person
+    if person is None:
+        raise InputError(
+            "The attack 'persons' must know who a row is about.",
+            hint=Remedy("name that column", Control.PERSON),
+        )
+    plain = table.fitted(replace(policy, sample_size="none", margins=None, protect=None))
+    if checks.one_row_each:
+        schema = replace(table.schema, public=(Column(person.name, Kind.INTEGER),))
+        batch = _one_each(collect(table.batches(progress=heard), table.schema))
+        return AttackedTable(schema, plain, batch, progress=heard), 0
+    schema = checks.by_person
+    batches = checks.engine.batches(schema, drop_missing=checks.drop_missing, progress=heard)
+    cube = collect(batches, schema)
+    batch = cube.as_batch()
+    known = cube.values[0].is_valid().to_numpy(zero_copy_only=False)[cube.codes[0]]
+    if not known.any():
+        raise InputError(f"Column {person.name!r} is empty: nobody can tell whose a row is.")
+    own = batch.take(np.flatnonzero(known))
+    return AttackedTable(schema, plain, own, progress=heard), int(batch.sizes[~known].sum())
 
 
 def _one_each(cube: Cube) -> CellBatch:
@@ -88,14 +80,13 @@ def attack_persons(
     table: Table, policy: Policy, *, keys: int = 1, progress: Progress = no_progress
 ) -> AttackResult:
     """Guess each person's most frequent value from one published row, and from all of them."""
-    people = PeoplesRows.of(table, policy, progress)
-    target = people.target
+    target, unknown = peoples_rows(table, policy, progress)
     sizes = target.batch.sizes
     several = sizes > 1
     exposed = several if several.any() else np.ones_like(several)
     one, vote = _guessed(target, target, keys)
-    shuffled, common = target.shuffled(), np.full(sizes.size, int(target.overall.argmax()))
-    control = _guessed(target, shuffled, keys)[1][:, exposed]
+    control = _guessed(target, target.shuffled(), keys)[1]
+    common = np.full(sizes.size, int(target.overall.argmax()))
     alone = rate(one[:, exposed], "the same from one row of each")
     who = "people with several rows" if several.any() else "people"
     success = rate(vote[:, exposed], f"{who} whose most frequent value a vote over all rows finds")
@@ -113,14 +104,14 @@ def attack_persons(
             guessed_right(target, common)[exposed],
             f"{who} with the most frequent value of the table",
         ),
-        control=rate(control, "the vote over rows that were dealt to people by lot"),
+        control=rate(control[:, exposed], "the vote over rows that were dealt to people by lot"),
         figures={
             "people": int(sizes.size),
             "people with several rows": int(several.sum()),
             "rows of one person, at most": int(sizes.max()),
             "one row of each": alone,
             "published": "each row as one trial; sampling, margins and protection are left aside",
-            **({"rows of nobody, left out": people.unknown} if people.unknown else {}),
+            **({"rows of nobody, left out": unknown} if unknown else {}),
         },
         table=_by_rows(target, one, vote),
         verdict=said,

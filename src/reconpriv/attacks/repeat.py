@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -45,22 +45,18 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
     exposed = target.exposed
     alone, fresh = _estimates(target, target.steps("release", range(releases)))
     again = _estimates(target, (0, 0, 0))[1]
-    truth, near = exposed.frequency, target.policy.epsilon / 2
     # Half of ε: closer than one release gets in most groups.
+    truth, near = exposed.frequency, target.policy.epsilon / 2
     averaged = relative_error(fresh.mean(axis=0), truth)
     success = rate(averaged <= near, f"violating groups within ε/2, {releases} fresh keys")
     one = exposed.within(fresh[0], "violating groups within ε/2, one release", near)
     kept, expected = inserted_records(target)
-    counts = _powers(releases)
-    columns: dict[str, Sequence[float]] = {
-        "releases": counts,
-        "root mean square error": [_error(fresh, truth, k) for k in counts],
-    }
-    margins = target.policy.wanted_margins
+    counts: list[float] = [*_powers(releases)]
+    margins, columns = target.policy.wanted_margins, {"releases": counts}
+    columns["root mean square error"] = [_error(fresh, truth, k) for k in counts]
     if margins:
         columns["records alone"] = [_error(alone, truth, k) for k in counts]
-        spent = [epsilon_of(k * margins.rho, margins.delta) for k in counts]
-        columns["ε of the margins"] = spent
+        columns["ε of the margins"] = [epsilon_of(k * margins.rho, margins.delta) for k in counts]
     return AttackResult(
         name="repeat",
         knew=KNEW_MORE if margins else KNEW,
@@ -96,10 +92,10 @@ def _powers(releases: int) -> list[int]:
     return [1 << i for i in range(releases.bit_length()) if 1 << i <= releases]
 
 
-def _error(fresh: Floats, truth: Floats, k: int) -> float:
+def _error(fresh: Floats, truth: Floats, k: float) -> float:
     """The root mean square relative error of averages over k releases, all disjoint sets."""
-    blocks = fresh[: len(fresh) // k * k].reshape(-1, k, truth.size).mean(axis=1)
-    return root_mean_square((blocks - truth) / truth)
+    blocks = fresh[: int(len(fresh) // k * k)].reshape(-1, int(k), truth.size).mean(axis=1)
+    return root_mean_square(relative_error(blocks, truth))
 
 
 def error_slope(fresh: Floats, truth: Floats) -> ConfidenceInterval:
@@ -143,11 +139,11 @@ def inserted_records(
     if not quiet.size:
         quiet = np.argsort(target.batch.sizes, kind="stable")[:tries]
     some = target.only(np.sort(quiet[:: max(1, quiet.size // tries)][:tries]))
-    grown = replace(some, batch=with_one_more(some.batch))
-    shown = []
+    first = some.batch.value[some.batch.starts]
+    grown, shown = replace(some, batch=with_one_more(some.batch)), []
     for number in range(8):
         before, after = some.publish(number, "none"), grown.publish(number, "none")
-        shown.append(published_difference(before, after)[1] == first_values(some.batch))
+        shown.append(published_difference(before, after)[1] == first)
     found = rate(np.concatenate(shown), "inserted values shown as they are")
     r = keep_probability(target.policy.retention, target.schema.domain_size)
     return ConfidenceInterval(found.share, found.low, found.high), r
@@ -158,11 +154,6 @@ def with_one_more(batch: CellBatch) -> CellBatch:
     count = batch.count.copy()
     count[batch.starts] += 1
     return CellBatch(batch.public, batch.starts, batch.value, count)
-
-
-def first_values(batch: CellBatch) -> Ints:
-    """The value of each group's first cell."""
-    return batch.value[batch.starts]
 
 
 def published_difference(before: Cube, after: Cube) -> tuple[Ints, Ints]:

@@ -7,10 +7,8 @@ byte is the same, row order, sizes, statistics, row groups and dictionaries reve
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,8 +38,7 @@ if TYPE_CHECKING:
 KNEW = "the files of the release, byte by byte"
 
 
-@dataclass(frozen=True)
-class Channel:
+class Channel(NamedTuple):
     """One way in which a file could reveal more than its rows, and whether it does."""
 
     name: str
@@ -59,9 +56,13 @@ def attack_side_channels(
         folder, again = Path(work, "release"), Path(work, "again")
         # Nothing here leaves the lab, so nothing needs permission, nor a check of people.
         public = [column.name for column in table.schema.public]
-        publish = partial(
-            _publish, policy, keep_identifier=public, keep_giveaway=public, progress=heard
-        )
+
+        def publish(records: Table, folder: Path) -> None:
+            records.publish(
+                policy, folder, key=attack_key(0), max_unique=1.0, keep_identifier=public,
+                keep_giveaway=public, progress=heard,
+            )  # fmt: skip
+
         if table.schema.person is None:
             publish(table, folder)
         else:
@@ -76,10 +77,6 @@ def attack_side_channels(
         channels.append(Channel("order of the input", bool(differ), detail))
         control = spoiled_channels(folder, Path(work, "spoiled"))
     return _result(channels, control)
-
-
-def _publish(policy: Policy, table: Table, folder: Path, **accepted: Any) -> None:
-    table.publish(policy, folder, key=attack_key(0), max_unique=1.0, **accepted)
 
 
 def guess_from_release(release: ReleaseFolder, *, show: int = 0) -> AttackResult:
@@ -119,10 +116,20 @@ def release_channels(folder: Path) -> Iterator[Channel]:
     yield from _rewritten(stored, cube)
     yield _row_order(stored)
     if stored.manifest.file_format == "parquet":
-        yield _parquet_layout(stored)
-        yield _parquet_metadata(stored)
-    yield _manifest(stored)
-    yield _strangers(stored)
+        files = {file.name: pyarrow.parquet.read_metadata(file) for file in stored.files}
+        wrong = ", ".join(name for name, metadata in files.items() if not _full_groups(metadata))
+        detail = f"odd row groups in {wrong}" if wrong else "row groups of a fixed size"
+        yield Channel("row groups", bool(wrong), detail)
+        # No schema of a data frame, no path, no time.
+        wrong = ", ".join(name for name, metadata in files.items() if metadata.metadata)
+        detail = f"metadata in {wrong}" if wrong else "none but the writer's version"
+        yield Channel("Parquet metadata", bool(wrong), detail)
+    unknown = ", ".join(stored.manifest.unknown)
+    detail = f"unknown: {unknown}" if unknown else "policy and published table only"
+    yield Channel("manifest", bool(unknown), detail)
+    known = {MANIFEST, *(file.name for file in stored.files)}
+    found = sorted({file.name for file in stored.path.iterdir()} - known)
+    yield Channel("other files", bool(found), ", ".join(found) or "none")
 
 
 def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
@@ -171,38 +178,11 @@ def _row_order(stored: ReleaseFolder) -> Channel:
     return Channel("row order", not same, "sorted by group, then value" if same else "not sorted")
 
 
-def _parquet_layout(stored: ReleaseFolder) -> Channel:
-    """Row groups have a fixed number of rows, except the last."""
-    wrong = []
-    for file in stored.files:
-        metadata = pyarrow.parquet.read_metadata(file)
-        rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        full = rows_per_row_group(metadata.num_columns)
-        if any(n != full for n in rows[:-1]) or rows[-1] > full:
-            wrong.append(file.name)
-    detail = f"odd row groups in {', '.join(wrong)}" if wrong else "row groups of a fixed size"
-    return Channel("row groups", bool(wrong), detail)
-
-
-def _parquet_metadata(stored: ReleaseFolder) -> Channel:
-    """No key-value metadata: no schema of a data frame, no path, no time."""
-    wrong = [file.name for file in stored.files if pyarrow.parquet.read_metadata(file).metadata]
-    detail = f"metadata in {', '.join(wrong)}" if wrong else "none but the writer's version"
-    return Channel("Parquet metadata", bool(wrong), detail)
-
-
-def _manifest(stored: ReleaseFolder) -> Channel:
-    """Only what the policy and the published table determine."""
-    strange = stored.manifest.unknown
-    detail = f"unknown: {', '.join(strange)}" if strange else "policy and published table only"
-    return Channel("manifest", bool(strange), detail)
-
-
-def _strangers(stored: ReleaseFolder) -> Channel:
-    """There is no file besides those that the manifest names."""
-    known = {MANIFEST, *(file.name for file in stored.files)}
-    found = sorted({file.name for file in stored.path.iterdir()} - known)
-    return Channel("other files", bool(found), ", ".join(found) or "none")
+def _full_groups(metadata: pyarrow.parquet.FileMetaData) -> bool:
+    """Whether all row groups but the last have the fixed number of rows."""
+    *rows, last = (metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    full = rows_per_row_group(metadata.num_columns)
+    return all(n == full for n in rows) and last <= full
 
 
 def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:

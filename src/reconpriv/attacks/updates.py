@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, attack_key, frequency_in, uniforms
 from reconpriv.attacks.result import AttackResult, Row
-from reconpriv.attacks.statistics import rate, relative_error, root_mean_square
+from reconpriv.attacks.statistics import Rate, rate, relative_error, root_mean_square
 from reconpriv.policy.exposure import frequency_of
 from reconpriv.protect.kernel import Kernel, excess_over
 from reconpriv.protect.margins.planned import UNCOUNTED
@@ -53,16 +54,19 @@ def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) 
     assert violating is not None
     usual = _follow(target, list(replaced(target, updates)), violating)
     hostile = _follow(target, list(in_and_out(target, violating, updates)), violating)
-    truth, overall = usual.truth, target.overall[target.values[usual.groups]]
-    hit = relative_error(usual.together, truth) <= near
-    one = relative_error(usual.alone, truth) <= near
-    fresh = relative_error(usual.fresh, truth) <= near
-    growth = usual.growth
+
+    def within(estimates: Floats, truth: Floats, what: str) -> Rate:
+        return rate(relative_error(estimates, truth) <= near, what)
+
+    truth, growth = usual.truth, usual.growth
+    hit = within(usual.together, truth, f"violating groups within ε, {updates} updates, one key")
+    one = within(usual.alone, truth, "violating groups within ε, from the last release alone")
+    fresh = within(usual.fresh, truth, "the same, each release with a key of its own")
     figures = {
-        "one release": rate(one, "violating groups within ε, from the last release alone"),
-        f"{updates + 1} fresh keys": rate(fresh, "the same, each release with a key of its own"),
-        "one person in and out": rate(
-            relative_error(hostile.together, hostile.truth) <= near, "the same, hostile series"
+        "one release": one,
+        f"{updates + 1} fresh keys": fresh,
+        "one person in and out": within(
+            hostile.together, hostile.truth, "the same, hostile series"
         ),
         "groups over their limit": usual.over(1.0),
         "groups over their limit by a tenth": usual.over(1.1),
@@ -77,9 +81,11 @@ def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) 
     return AttackResult(
         name="updates",
         knew=KNEW,
-        success=rate(hit, f"violating groups within ε, {updates} updates, one key"),
-        baseline=rate(relative_error(overall, truth) <= near, "the same from the whole table"),
-        control=rate(one, "the same if nothing changes: all releases are the same"),
+        success=hit,
+        baseline=within(
+            target.overall[target.values[usual.groups]], truth, "the same from the whole table"
+        ),
+        control=replace(one, what="the same if nothing changes: all releases are the same"),
         figures=figures,
         table=tuple(
             {"series": name, **step}
@@ -92,8 +98,8 @@ def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) 
         verdict=f"After {updates} updates of 1 % of the records, one key has shown"
         f" {np.mean(growth):.2f} times as many trials of a violating group as one release does, and"
         f" {np.max(growth):.2f} times at most; f can be estimated within ±{near:.0%} in"
-        f" {np.mean(hit):.1%} of these groups, from one release in {np.mean(one):.1%} and from as"
-        f" many releases with fresh keys in {np.mean(fresh):.1%}.",
+        f" {hit.share:.1%} of these groups, from one release in {one.share:.1%} and from as"
+        f" many releases with fresh keys in {fresh.share:.1%}.",
     )
 
 
@@ -134,9 +140,7 @@ class Series:
 
 
 def _follow(target: AttackedTable, states: list[State], violating: Ints) -> Series:
-    groups = violating
-    for state in states:
-        groups = groups[np.isin(groups, state.places)]
+    groups = reduce(np.intersect1d, [state.places for state in states], violating)
     m, count, p = target.schema.domain_size, target.batch.groups, target.policy.retention
     # The most trials of each cell that any release has shown; a cell is group x m + value.
     seen, values = np.zeros(count * m, dtype=np.int64), target.values[groups]
@@ -172,9 +176,9 @@ def _follow(target: AttackedTable, states: list[State], violating: Ints) -> Seri
             "largest": found.growth.max(),
             "groups over limit": found.over(1.0),
             "by a tenth": found.over(1.1),
-            "error, all trials": _rms(found.together, truth),
-            "error, average": _rms(np.mean(single, axis=0), truth),
-            "error, fresh keys": _rms(found.fresh, truth),
+            "error, all trials": root_mean_square(relative_error(found.together, truth)),
+            "error, average": root_mean_square(relative_error(np.mean(single, axis=0), truth)),
+            "error, fresh keys": root_mean_square(relative_error(found.fresh, truth)),
         }
         found = replace(found, steps=(*found.steps, step))
     assert found is not None
@@ -233,7 +237,3 @@ def _together(target: AttackedTable, seen: Ints, groups: Ints) -> Floats:
     plain = replace(target.policy, sample_size="none", margins=None)
     union = AttackedTable(target.schema, plain, batch)
     return frequency_in(union.publish(0), target.values[groups], plain.retention)
-
-
-def _rms(found: Floats, truth: Floats) -> float:
-    return root_mean_square((found - truth) / truth)

@@ -13,7 +13,8 @@ import pytest
 import reconpriv as rp
 from peoples_rows import peoples_rows
 from reconpriv.attacks import Effort, attack
-from reconpriv.attacks.persons import MANY_ROWS, PeoplesRows
+from reconpriv.attacks.persons import MANY_ROWS
+from reconpriv.attacks.persons import peoples_rows as rows_by_person
 from reconpriv.errors import InputError
 from reconpriv.policy.policy import Policy
 from reconpriv.theory.votes import vote_success
@@ -143,10 +144,10 @@ def test_rows_of_nobody_are_left_out():
     pid = pa.array([None if i < 7 else v for i, v in enumerate(table["pid"].to_pylist())])
     table = table.set_column(0, "pid", pid)
     with rp.read(table, **ROLES) as opened:
-        people = PeoplesRows.of(opened, POLICY)
+        target, unknown = rows_by_person(opened, POLICY)
         found = attack("persons", opened, POLICY)
-    assert people.unknown == found.figures["rows of nobody, left out"] == 7
-    assert people.target.batch.sizes.sum() == 193
+    assert unknown == found.figures["rows of nobody, left out"] == 7
+    assert target.batch.sizes.sum() == 193
     empty = table.set_column(0, "pid", pa.array([None] * 200, pa.string()))
     with rp.read(empty, **ROLES) as opened, pytest.raises(InputError, match="'pid' is empty"):
         attack("persons", opened, POLICY)
@@ -157,8 +158,8 @@ def test_rows_without_a_sensitive_value_do_not_vote():
     value = pa.array([None if i % 4 == 0 else v for i, v in enumerate(table["result"].to_pylist())])
     table = table.set_column(3, "result", value)
     with rp.read(table, missing="drop", **ROLES) as opened:
-        people = PeoplesRows.of(opened, POLICY)
-    assert people.target.batch.sizes.sum() == 450
+        target, _ = rows_by_person(opened, POLICY)
+    assert target.batch.sizes.sum() == 450
 
 
 def test_margins_and_protection_are_left_aside_and_the_result_says_so(constant, result):
