@@ -19,9 +19,9 @@ from reconpriv.attacks.model import model_errors
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.policy.policy import Policy
-from reconpriv.research.error import Prepared, prepare_cells
 from reconpriv.research.margins import combined_estimates
 from reconpriv.research.results import Row
+from reconpriv.research.sweeps import Prepared, mean_and_spread, prepare_cells
 from reconpriv.theory.arrays import Floats, Ints
 
 # Queries have conditions on so many public columns.
@@ -117,8 +117,7 @@ def _summed(found: Measured, one: OneTable) -> Row:
         "values": one.target.schema.domain_size,
         "attacked_groups": one.attacked.size,
         "attacked_records": int(batch.sizes[one.attacked].sum()),
-        "error": float(errors[:, 0].mean()),
-        "spread": float(errors[:, 0].std(ddof=1)) if len(errors) > 1 else 0.0,
+        **mean_and_spread(errors[:, 0]),
         **{f"error_{count}": float(errors[:, count].mean()) for count in COLUMNS},
         "right": float(np.mean(found.right)) if some else "",
         "right_expected": found.expected if some else "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -16,10 +17,11 @@ from reconpriv.theory.arrays import Floats
 from reconpriv.theory.ratio import ratio_tails
 
 PRIVACIES = (0.1, 0.05)
-EPSILONS = (0.2, 0.3)
+# λ, ε and the side of each of the paper's eight columns.
+COLUMNS = tuple(product(PRIVACIES, (0.2, 0.3), ("above", "below")))
 PRINTED_TRIALS = 100
 
-# |g|, f in g, f in D, then the counts (> ε, < -ε) for λ = 0.1: ε = 0.2, 0.3; λ = 0.05: the same.
+# |g|, f in g, f in D, then the counts of each column.
 PRINTED: dict[str, tuple[tuple[float, ...], ...]] = {
     "EDU": (
         (89, 0.87, 0.025, 18, 13, 14, 7, 34, 29, 24, 22),
@@ -90,33 +92,38 @@ def run_dp_tables(population: Population, effort: StudySize, step: Step) -> Resu
     """For each group, λ, ε and side: the printed count, exact probability and simulated share."""
     rows: list[Row] = []
     for group in (*paper_groups(), *own_groups(population)):
-        for i, privacy in enumerate(PRIVACIES):
-            ratios = simulated_ratios(group.size, group.frequency, privacy, effort.trials)
-            error = ratios / group.frequency - 1.0
-            for j, epsilon in enumerate(EPSILONS):
-                tails = ratio_tails(group.size, group.frequency, privacy=privacy, epsilon=epsilon)
-                shares = (float((error > epsilon).mean()), float((error < -epsilon).mean()))
-                for k, side in enumerate(("above", "below")):
-                    printed = group.printed[4 * i + 2 * j + k] if group.printed else ""
-                    rows.append(
-                        {
-                            "base": group.base,
-                            "source": group.source,
-                            "group": group.number,
-                            "size": group.size,
-                            "frequency": group.frequency,
-                            "frequency_in_table": group.frequency_in_table,
-                            "privacy": privacy,
-                            "epsilon": epsilon,
-                            "side": side,
-                            "printed": printed,
-                            "exact": float(tails[k]),
-                            "simulated": shares[k],
-                            "trials": effort.trials,
-                        }
-                    )
+        size, f = group.size, group.frequency
+        errors = {
+            privacy: simulated_ratios(size, f, privacy, effort.trials) / f - 1.0
+            for privacy in PRIVACIES
+        }
+        for column, (privacy, epsilon, side) in enumerate(COLUMNS):
+            error = errors[privacy]
+            beyond = error > epsilon if side == "above" else error < -epsilon
+            rows.append(
+                {
+                    "base": group.base,
+                    "source": group.source,
+                    "group": group.number,
+                    "size": size,
+                    "frequency": f,
+                    "frequency_in_table": group.frequency_in_table,
+                    "privacy": privacy,
+                    "epsilon": epsilon,
+                    "side": side,
+                    "printed": group.printed[column] if group.printed else "",
+                    "exact": _tail(group, privacy, epsilon, side),
+                    "simulated": float(beyond.mean()),
+                    "trials": effort.trials,
+                }
+            )
         step(f"{group.base} {group.source} group {group.number}")
     return Result("dp-tables", tuple(rows))
+
+
+def _tail(group: Group, privacy: float, epsilon: float, side: str) -> float:
+    tails = ratio_tails(group.size, group.frequency, privacy=privacy, epsilon=epsilon)
+    return float(getattr(tails, side))
 
 
 def printed_scores(privacy_factor: float = 1.0) -> Floats:
@@ -126,14 +133,8 @@ def printed_scores(privacy_factor: float = 1.0) -> Floats:
     """
     scores = []
     for group in paper_groups():
-        for i, privacy in enumerate(PRIVACIES):
-            for j, epsilon in enumerate(EPSILONS):
-                tails = ratio_tails(
-                    group.size, group.frequency, privacy=privacy * privacy_factor, epsilon=epsilon
-                )
-                for k in range(2):
-                    p = float(tails[k])
-                    count = group.printed[4 * i + 2 * j + k]
-                    spread = math.sqrt(PRINTED_TRIALS * p * (1 - p))
-                    scores.append((count - PRINTED_TRIALS * p) / spread)
+        for count, (privacy, epsilon, side) in zip(group.printed, COLUMNS, strict=True):
+            p = _tail(group, privacy * privacy_factor, epsilon, side)
+            spread = math.sqrt(PRINTED_TRIALS * p * (1 - p))
+            scores.append((count - PRINTED_TRIALS * p) / spread)
     return np.array(scores)

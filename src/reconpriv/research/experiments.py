@@ -8,14 +8,12 @@ from pathlib import Path
 
 from reconpriv.research import figures, findings
 from reconpriv.research.data import Population
-from reconpriv.research.distribution import run_distribution
 from reconpriv.research.dp_tables import run_dp_tables
-from reconpriv.research.error import run_error
 from reconpriv.research.findings import Finding
 from reconpriv.research.margins import run_margins
 from reconpriv.research.results import Result, Step
 from reconpriv.research.setting import StudySize
-from reconpriv.research.violations import run_violations
+from reconpriv.research.sweeps import run_distribution, run_error, run_violations
 from reconpriv.show.charts import drawing as charts
 from reconpriv.show.charts.drawing import Spec
 
@@ -45,7 +43,7 @@ class Experiment:
 _EVERY = (
     Experiment("distribution", "Figure 1: distributions", 2,
                run_distribution, figures.distribution, findings.distribution),
-    Experiment("violations", "Figures 2 and 4: violating micro groups", 8,
+    Experiment("violations", "Figures 2 and 4: violating micro groups", 40,
                run_violations, figures.violations, findings.violations),
     Experiment("error", "Figures 3 and 5: relative error of count queries", 40,
                run_error, figures.error, findings.error),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ Judgement = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of the paper, the verdict, and the figures behind it."""
+    """The same, with the experiment that it comes from."""
 
     statement: str
     verdict: str
@@ -35,6 +36,11 @@ class Finding:
 
 def _verdict(parts: list[bool]) -> str:
     return HOLDS if all(parts) else IN_PART if any(parts) else FAILS
+
+
+def _each(values: Mapping[Any, float], form: str) -> str:
+    """The values with their names."""
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 
 def _rises(values: list[float], slack: float = 0.0) -> bool:
@@ -48,7 +54,7 @@ def distribution(result: Result) -> Iterator[Judgement]:
     yield (
         f"EDU-{size}K has a more skewed distribution than OCC-{size}K (Figure 1).",
         _verdict([tops["EDU"] > tops["OCC"]]),
-        "most frequent value: " + ", ".join(f"{b} {v:.1%}" for b, v in tops.items()),
+        "most frequent value: " + _each(tops, ".1%"),
     )
 
 
@@ -119,7 +125,7 @@ def error(result: Result) -> Iterator[Judgement]:
             yield _error_falls(result, parameter)
     yield _price(result)
     hardened = "; ".join(
-        f"{m} / UP: " + ", ".join(f"{b} {ratio_at_default(result, b, m):.2f}" for b in BASES)
+        f"{m} / UP: " + _each({b: ratio_at_default(result, b, m) for b in BASES}, ".2f")
         for m in ("octave", "public")
     )
     yield (
@@ -154,10 +160,8 @@ def _price(result: Result) -> Judgement:
     return (
         "Across all of p, ε, δ and |D|, the error of RP is only slightly more than that of UP.",
         _verdict([ratio <= 1.6 for ratio in (*at_default.values(), *worst.values())]),
-        "RP / UP at the defaults: "
-        + ", ".join(f"{b} {v:.2f}" for b, v in at_default.items())
-        + "; largest in any sweep: "
-        + ", ".join(f"{b} {v:.2f}" for b, v in worst.items()),
+        f"RP / UP at the defaults: {_each(at_default, '.2f')}; largest in any sweep:"
+        f" {_each(worst, '.2f')}",
     )
 
 
@@ -188,7 +192,7 @@ def dp_tables(result: Result) -> Iterator[Judgement]:
         "At λ = 0.1 the estimate stays within ±ε with a confidence of 84 % (EDU group 7, ε = 0.3;"
         " OCC group 2, ε = 0.2).",
         _verdict([abs(value - 0.84) < 0.08 for value in inside.values()]),
-        "exact: " + ", ".join(f"{name} {value:.1%}" for name, value in inside.items()),
+        f"exact: {_each(inside, '.1%')}",
     )
     totals = {
         privacy: float(np.mean([r["exact"] for r in result.select(privacy=privacy)]))
@@ -223,8 +227,7 @@ def margins(result: Result) -> Iterator[Judgement]:
                 f"Not in the paper: with margins (ε = 1), the error of {method} is at most {bar:g}"
                 f" times that of UP{what}.",
                 _verdict([ratio <= bar for ratio in ratios.values()]),
-                f"{method} with margins / UP: "
-                + ", ".join(f"{b} {ratio:.2f}" for b, ratio in ratios.items()),
+                f"{method} with margins / UP: {_each(ratios, '.2f')}",
             )
     pairs = {
         f"{b} {m}": (before, after)
@@ -243,12 +246,8 @@ def margins(result: Result) -> Iterator[Judgement]:
             for name, (old, after) in pairs.items()
         ),
     )
-    yield _within_limits({name: after for name, (_, after) in pairs.items()})
-    yield _left_out(result)
-
-
-def _within_limits(rows: dict[str, Row]) -> Judgement:
-    return (
+    rows = {name: after for name, (_, after) in pairs.items()}
+    yield (
         "Not in the paper: with what margins tell, no violating group has more trials than its"
         " s_g.",
         _verdict([row["largest_of_s_g"] <= 1 for row in rows.values()]),
@@ -260,10 +259,6 @@ def _within_limits(rows: dict[str, Row]) -> Judgement:
             for name, row in rows.items()
         ),
     )
-
-
-def _left_out(result: Result) -> Judgement:
-    """What it costs to leave out the rows that would give a group away."""
     found = []
     for base in TABLES:
         for method in BARS:
@@ -274,7 +269,7 @@ def _left_out(result: Result) -> Judgement:
                     f" {kept['error']:.3f} instead of {every['error']:.3f}, adversary"
                     f" {kept['adversary']:.0%} instead of {every['adversary']:.0%}"
                 )
-    return (
+    yield (
         "Not in the paper: rows of margins that would give a group away are left out.",
         "measured",
         "; ".join(found),

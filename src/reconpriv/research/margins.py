@@ -31,9 +31,9 @@ from reconpriv.policy.sample_sizes import sample_limits
 from reconpriv.protect.margins.noise import noisy_tables
 from reconpriv.reading import read
 from reconpriv.research.data import BASES, Population, study_key
-from reconpriv.research.error import Prepared, prepare
 from reconpriv.research.results import Result, Row, Step
 from reconpriv.research.setting import DEFAULT, RETENTIONS, StudyPoint, StudySize
+from reconpriv.research.sweeps import Prepared, mean_and_spread, prepare
 from reconpriv.table import Table
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.design import mixing
@@ -174,8 +174,7 @@ def _measured(
             "retention": setting.retention,
             "method": size,
             "margins": margins,
-            "error": float(errors.mean()),
-            "spread": float(errors.std(ddof=1)) if errors.size > 1 else 0.0,
+            **mean_and_spread(errors),
             **{name: over_keys(name) for name in _NOBODY},
             "rows": float(rows.mean()),
             "rows_left_out": left_out,

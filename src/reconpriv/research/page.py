@@ -6,6 +6,7 @@ from pathlib import Path
 
 from reconpriv._version import __version__
 from reconpriv.research.data import BASES
+from reconpriv.research.dp_tables import COLUMNS
 from reconpriv.research.experiments import EXPERIMENTS
 from reconpriv.research.findings import Finding
 from reconpriv.research.results import Result, Row
@@ -73,26 +74,22 @@ def _markdown(
 
 def _dp_table(result: Result, base: str) -> tuple[list[str], list[list[str]]]:
     """One row per group, with the exact probability in percent for each λ, ε and side."""
-    columns = [(p, e, s) for p in (0.1, 0.05) for e in (0.2, 0.3) for s in ("above", "below")]
     head = ["groups", "#", "size", "f in g", "f in D"]
-    head += [f"λ={p:g} ε={e:g} {'>' if s == 'above' else '<'}" for p, e, s in columns]
+    head += [f"λ={p:g} ε={e:g} {'>' if s == 'above' else '<'}" for p, e, s in COLUMNS]
     rows: list[list[str]] = []
     for source in ("paper", "ours"):
         picked = result.select(base=base, source=source)
         for number in sorted({row["group"] for row in picked}):
             mine = [row for row in picked if row["group"] == number]
+            cells = {(row["privacy"], row["epsilon"], row["side"]): _dp_cell(row) for row in mine}
             first = mine[0]
-            cells = [source, str(number), str(first["size"]), f"{first['frequency']:.2f}"]
-            cells += [f"{first['frequency_in_table']:.3f}"]
-            cells += [_dp_cell(mine, *column) for column in columns]
-            rows.append(cells)
+            known = [source, str(number), str(first["size"]), f"{first['frequency']:.2f}"]
+            known += [f"{first['frequency_in_table']:.3f}"]
+            rows.append([*known, *(cells[column] for column in COLUMNS)])
     return head, rows
 
 
-def _dp_cell(rows: list[Row], privacy: float, epsilon: float, side: str) -> str:
-    row = next(
-        r for r in rows if r["privacy"] == privacy and r["epsilon"] == epsilon and r["side"] == side
-    )
+def _dp_cell(row: Row) -> str:
     printed = f" ({row['printed']})" if row["printed"] != "" else ""
     return f"{100 * row['exact']:.1f}{printed}"
 
@@ -123,7 +120,6 @@ def _experiment(name: str, result: Result, pictures: list[Path]) -> list[Html]:
     parts += [tag("figure", Html(path.read_text(encoding="utf-8"))) for path in pictures]
     for base in BASES if name == "dp-tables" else ():
         head, rows = _dp_table(result, base)
-        numbers = [{"class_": "n"}] * len(head)
-        table = markup.table(head, rows, numbers)
-        parts.append(markup.join(tag("p", f"{base}: {_BELOW}"), table))
+        table = markup.table(head, rows, [{"class_": "n"}] * len(head))
+        parts += [tag("p", f"{base}: {_BELOW}"), table]
     return parts

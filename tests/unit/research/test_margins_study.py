@@ -11,9 +11,9 @@ from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.protect.publish_cube import published_cube
 from reconpriv.research.data import study_key
-from reconpriv.research.error import prepare
 from reconpriv.research.margins import combined_estimates
 from reconpriv.research.setting import DEFAULT
+from reconpriv.research.sweeps import prepare
 
 
 @pytest.mark.parametrize("size", ["none", "octave", "public"])
