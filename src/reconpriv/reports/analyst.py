@@ -22,8 +22,7 @@ from reconpriv.messages.numbers import label, percent
 from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.reports import charts
 from reconpriv.reports.accuracy import ErrorBand, error_bands
-from reconpriv.reports.page import Section, note, page
-from reconpriv.reports.promised import TITLE, promised
+from reconpriv.reports.page import PROMISED, Section, note, page, promised
 from reconpriv.show.charts.drawing import browser_scripts
 from reconpriv.show.document import (
     Card,
@@ -79,8 +78,8 @@ def analyst_html(release: Release) -> str:
     warnings = [Headline(worded(one, plain_words), "bad") for one in release.warnings]
     sections = [
         _summary(info, answerer, bands),
-        _promise(info),
-        _words(info),
+        Section("promise", PROMISED, promised(info, ("One record", record_words(info)))),
+        Section("exact", "What is exact, what is estimated", [Facts(reading_words(info))]),
         _columns(answerer, info),
         *([_margins(release, info)] if "margins" in info else []),
         _errors(bands, info),
@@ -116,14 +115,6 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
         words = f"of counts of {_range(near[0])}"
         cards.append(Card("typical error", percent(near[0].median), words))
     return Section("summary", "At a glance", [Cards(cards)])
-
-
-def _promise(info: dict[str, Any]) -> Section:
-    return Section("promise", TITLE, promised(info, ("One record", record_words(info))))
-
-
-def _words(info: dict[str, Any]) -> Section:
-    return Section("exact", "What is exact, what is estimated", [Facts(reading_words(info))])
 
 
 def _half_width(margins: dict[str, Any]) -> float:

@@ -25,8 +25,7 @@ from reconpriv.messages.remedies import plain_words, worded
 from reconpriv.policy.policy import Policy
 from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
 from reconpriv.reports import changes, lab
-from reconpriv.reports.group_sections import group_sections, worst_section
-from reconpriv.reports.groups import GroupFacts, GroupTally
+from reconpriv.reports.groups import GroupTally, group_sections, worst_section
 from reconpriv.reports.page import Section, page
 from reconpriv.reports.risk_sections import frontier_section, margins_section, promise_section
 from reconpriv.show.charts.drawing import browser_scripts
@@ -48,7 +47,7 @@ class Findings:
     """What the report is made from."""
 
     audit: AuditReport
-    group_facts: GroupFacts
+    groups: GroupTally
     attacks: tuple[AttackResult, ...]
     attack_note: str
     tradeoff: lab.Tradeoff | None
@@ -96,7 +95,7 @@ class Survey:
         progress("drawing the report", 0.0)
         return Findings(
             audit=replace(audit, policy=replace(policy, protect=audit.policy.protect)),
-            group_facts=self._tally.facts(),
+            groups=self._tally,
             attacks=attacks,
             attack_note=note,
             tradeoff=tradeoff,
@@ -159,9 +158,14 @@ def internal_html(found: Findings) -> str:
         promise_section(audit, setting),
         _summary(found),
         changes.section(audit, found.bins),
-        *group_sections(audit, found.group_facts),
+        *group_sections(audit, found.groups),
         *([margins_section(audit.margins)] if audit.margins else []),
-        *_frontier(found.tradeoff),
+        # Where no group has an exposed value, there is no risk to compare.
+        *(
+            [frontier_section(found.tradeoff)]
+            if found.tradeoff and found.tradeoff.setting.exposes
+            else []
+        ),
         worst_section(audit),
         lab.section(found.attacks, found.attack_note),
         _parameters(found),
@@ -169,13 +173,8 @@ def internal_html(found: Findings) -> str:
     return page("Publisher's report", [lead], sections, internal=True)
 
 
-def _frontier(found: lab.Tradeoff | None) -> list[Section]:
-    """Nothing where no group has an exposed value: then there is no risk to compare."""
-    return [] if found is None or not found.setting.exposes else [frontier_section(found)]
-
-
 def _summary(found: Findings) -> Section:
-    audit, groups = found.audit, found.group_facts
+    audit, groups = found.audit, found.groups
     setting = None if found.tradeoff is None else found.tradeoff.setting
     single = audit.single_records
     cards = [

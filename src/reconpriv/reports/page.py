@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from reconpriv.messages.numbers import cell
+from reconpriv.policy.promise import AGAINST, sentences
 from reconpriv.show import markup
 from reconpriv.show.charts import drawing as charts
-from reconpriv.show.document import Document, Field, Paragraph, Plot, number
+from reconpriv.show.document import Document, Facts, Field, Paragraph, Plot, number
 from reconpriv.show.html import as_html
 from reconpriv.show.markup import Html, script_safe, tag
 
+# The title of the section with :func:`promised`.
+PROMISED = "What is promised, and against whom"
 STAMP = "INTERNAL - NOT FOR RELEASE"
 
 
@@ -57,6 +61,12 @@ def page(title: str, lead: Document, sections: Sequence[Section], *, internal: b
 @cache
 def _asset(name: str) -> str:
     return files("reconpriv.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def promised(policy: Mapping[str, Any], *more: tuple[str, str]) -> Document:
+    """What a policy promises in two sentences, and against whom; ``more`` are further facts."""
+    said = [Paragraph(text, "promise", name) for name, text in sentences(policy)]
+    return [*said, Facts([("Against", AGAINST), *more])]
 
 
 def note(text: str) -> Paragraph:

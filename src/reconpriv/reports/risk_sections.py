@@ -10,8 +10,7 @@ from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.messages.numbers import brief, brief_percent, percent
 from reconpriv.protect.margins.planned import MarginCost
 from reconpriv.reports import charts, lab
-from reconpriv.reports.page import Section, note
-from reconpriv.reports.promised import TITLE, promised
+from reconpriv.reports.page import PROMISED, Section, note, promised
 from reconpriv.show.charts.drawing import Row
 from reconpriv.show.document import Card, Cards, Facts, Field, Grid, Paragraph, Plot, number
 from reconpriv.show.results.audit import margins_rows
@@ -27,7 +26,7 @@ def promise_section(audit: AuditReport, setting: Setting | None) -> Section:
     )
     cards = Cards(learnt_cards(audit.single_records, setting))
     notes = [] if setting is None else [note(words)]
-    return Section("promise", TITLE, [*promised(audit.promised_by), cards, *notes])
+    return Section("promise", PROMISED, [*promised(audit.promised_by), cards, *notes])
 
 
 def learnt_cards(single: SingleRecords, setting: Setting | None, *, pooled: str = "") -> list[Card]:
