@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import reconpriv as rp
 from reconpriv.policy.presets import preset
 from reconpriv.studio.pieces.policy_controls import controls_of
-from reconpriv.studio.work.given_key import chosen_key
+from reconpriv.studio.work.keys import chosen_key
 from reconpriv.studio.work.live import Candidate
 from reconpriv.studio.work.plan import (
     DeclaredRoles,
@@ -55,7 +55,7 @@ def publish(workspace, opened, kind="test", policy=POLICY, *, given=None, unused
             roles=ROLES, **words):  # fmt: skip
     """As the page does it."""
     loaded = workspace.load(opened, roles)
-    key = chosen_key(given or form(kind), workspace, opened, unused=unused)
+    key = chosen_key(given or form(kind), workspace, opened, {}, unused)
     plan = PublicationPlan(opened.source, roles, policy, key.is_test, opened.uploaded)
     new = kind in ("generate", "another")
     return workspace.publish(loaded, plan, key, generated=new, **words)

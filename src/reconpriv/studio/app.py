@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from htmltools import Tag, TagList, tags
-from shiny import App, Inputs, Outputs, Session, reactive, render, ui
+from shiny import App, Inputs, Outputs, Session, reactive, ui
 from starlette.requests import Request
 
 from reconpriv.studio.steps import ask, choose_policy, download, open_table, publish, roles
-from reconpriv.studio.work.live import STEPS, Live
+from reconpriv.studio.work.live import Live
 from reconpriv.studio.work.workspace import Workspace
 
 # Shiny can report to OpenTelemetry if that is set up; the studio never does.
@@ -18,13 +18,14 @@ os.environ["SHINY_OTEL_COLLECT"] = "none"
 
 WWW = Path(__file__).parent / "www"
 _POLL_SECONDS = 1.0
-TITLES = (
-    "Open a table",
-    "What is each column?",
-    "Choose a policy",
-    "Publish",
-    "Take it with you",
-    "Ask the release",
+# Each with its name in the navigation and its title.
+STEPS = (
+    (open_table, "Table", "Open a table"),
+    (roles, "Roles", "What is each column?"),
+    (choose_policy, "Policy", "Choose a policy"),
+    (publish, "Publish", "Publish"),
+    (download, "Download", "Take it with you"),
+    (ask, "Ask", "Ask the release"),
 )
 
 
@@ -35,12 +36,12 @@ def make_app(workspace: Workspace) -> App:
         return page(workspace)
 
     def server(input: Inputs, output: Outputs, session: Session) -> None:
-        del output
+        del input, output
         live = Live(workspace, session)
-        _serve_navigation(input, live)
+        _serve_navigation(live)
         _serve_elsewhere(live)
-        for step in (open_table, roles, choose_policy, publish, download, ask):
-            step.serve(input, live)
+        for step, _, _ in STEPS:
+            step.serve(live)
 
     app = App(whole_page, server, static_assets={"/www": WWW})
     app.sanitize_errors = True
@@ -50,14 +51,7 @@ def make_app(workspace: Workspace) -> App:
 
 def page(workspace: Workspace) -> TagList:
     """The whole page; only the workspace's current step is visible."""
-    panels = (
-        open_table.panel(),
-        roles.panel(),
-        choose_policy.panel(workspace.draft),
-        publish.panel(),
-        download.panel(),
-        ask.panel(workspace.draft),
-    )
+    numbers = range(1, len(STEPS) + 1)
     return TagList(
         ui.head_content(
             tags.title("reconpriv studio"),
@@ -77,52 +71,48 @@ def page(workspace: Workspace) -> TagList:
         ),
         tags.div(ui.output_ui("elsewhere"), role="alert", class_="elsewhere-place"),
         tags.div(
-            _navigation(workspace),
-            tags.main(
-                *(_step(i, panel, workspace) for i, panel in enumerate(panels, 1)), id="main"
+            tags.nav(
+                tags.ol(*(_link(i, workspace) for i in numbers)),
+                {"aria-label": "Steps"},
+                class_="steps",
             ),
+            tags.main(*(_step(i, workspace) for i in numbers), id="main"),
             class_="frame",
         ),
     )  # fmt: skip
 
 
-def _navigation(workspace: Workspace) -> Tag:
-    return tags.nav(
-        tags.ol(
-            *(
-                tags.li(
-                    tags.button(
-                        tags.span(str(i), {"aria-hidden": "true"}, class_="number"),
-                        tags.span(name, class_="name"),
-                        {"aria-current": "step" if i == workspace.step else None},
-                        id=f"goto_{i}",
-                        type="button",
-                        class_="action-button step",
-                        disabled=None if i in workspace.open_steps else "",
-                    )
-                )
-                for i, name in enumerate(STEPS, 1)
-            )
-        ),
-        {"aria-label": "Steps"},
-        class_="steps",
+def _link(number: int, workspace: Workspace) -> Tag:
+    return tags.li(
+        tags.button(
+            tags.span(str(number), {"aria-hidden": "true"}, class_="number"),
+            tags.span(STEPS[number - 1][1], class_="name"),
+            {"aria-current": "step" if number == workspace.step else None},
+            id=f"goto_{number}",
+            type="button",
+            class_="action-button step",
+            disabled=None if number in workspace.open_steps else "",
+        )
     )
 
 
-def _step(number: int, panel: Tag, workspace: Workspace) -> Tag:
+def _step(number: int, workspace: Workspace) -> Tag:
+    step, _, title = STEPS[number - 1]
     return tags.section(
-        tags.h2(TITLES[number - 1], id=f"title_{number}", tabindex="-1"),
-        panel,
+        tags.h2(title, id=f"title_{number}", tabindex="-1"),
+        step.panel(workspace.draft),
         {"data-step": str(number), "aria-labelledby": f"title_{number}"},
         hidden=None if number == workspace.step else "",
     )
 
 
-def _serve_navigation(input: Inputs, live: Live) -> None:
+def _serve_navigation(live: Live) -> None:
+    def link(id: str, step: int) -> None:
+        live.on(id, lambda: live.go(step))
+
     for number in range(1, len(STEPS) + 1):
-        _serve_link(input, live, f"goto_{number}", number)
-        if number > 1:
-            _serve_link(input, live, f"back_{number}", number - 1)
+        link(f"goto_{number}", number)
+        link(f"back_{number + 1}", number)
 
     @reactive.effect
     async def _() -> None:
@@ -132,17 +122,10 @@ def _serve_navigation(input: Inputs, live: Live) -> None:
 
 def _serve_elsewhere(live: Live) -> None:
     """All pages share the workspace: each one says when another has changed it."""
+    own = reactive.event(live.opened, live.loaded, live.published, ignore_init=True)
+    reactive.effect(own(live.touch))
+    changed = reactive.poll(live.changed_elsewhere, _POLL_SECONDS)(live.changed_elsewhere)
 
-    @reactive.effect
-    @reactive.event(live.opened, live.loaded, live.published, ignore_init=True)
-    def _() -> None:
-        live.touch()
-
-    @reactive.poll(live.changed_elsewhere, _POLL_SECONDS)
-    def changed() -> str:
-        return live.changed_elsewhere()
-
-    @render.ui
     def elsewhere() -> Tag | None:
         words = changed()
         if not words:
@@ -155,9 +138,4 @@ def _serve_elsewhere(live: Live) -> None:
             class_="elsewhere",
         )
 
-
-def _serve_link(input: Inputs, live: Live, id: str, step: int) -> None:
-    @reactive.effect
-    @reactive.event(input[id])
-    async def _() -> None:
-        await live.go(step)
+    live.show("elsewhere", elsewhere)

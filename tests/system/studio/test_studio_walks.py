@@ -105,10 +105,10 @@ def choose_a_policy(page):
     current_verdict(page)
     expect(page.locator("#picture svg")).to_be_visible(timeout=120_000)
     before = page.inner_text("#verdict")
-    set_dial(page, "p", "0.4")
+    set_dial(page, "retention", "0.4")
     expect(page.locator("#verdict")).not_to_have_text(before)
-    set_dial(page, "d", "0.04")
-    set_dial(page, "m", "1")
+    set_dial(page, "delta", "0.04")
+    set_dial(page, "margins", "1")
     expect(page.locator("#verdict .result:not(.stale)")).to_contain_text("Margins cost")
     page.click("#back_3")
     on_step(page, 2)
@@ -116,7 +116,7 @@ def choose_a_policy(page):
     go_on(page, 2)
     reload(page)
     on_step(page, 3)
-    expect(page.locator("#p_number")).to_have_value("0.4")
+    expect(page.locator("#retention_number")).to_have_value("0.4")
     current_verdict(page)
     go_on(page, 3)
 
@@ -247,11 +247,11 @@ def test_the_whole_way_with_the_keyboard_alone(page, workspace, show, people):
     press(page, "next_2", 3)
     current_verdict(page)
     before = page.inner_text("#verdict")
-    tab_to(page, "p_range")
+    tab_to(page, "retention_range")
     for _ in range(5):
         page.keyboard.press("ArrowLeft")
     expect(page.locator("#verdict")).not_to_have_text(before)
-    expect(page.locator("#p_number")).to_have_value("0.45")
+    expect(page.locator("#retention_number")).to_have_value("0.45")
     press(page, "next_3", 4)
     press(page, "publish")
     expect(page.locator("#publishing .notice.good")).to_be_visible()
@@ -299,7 +299,7 @@ def test_a_slider_answers_within_200_ms_on_the_census_table(page, workspace, sho
     for attempt in range(8):  # a busy machine may have a quiet moment
         times = []
         for i in range(12):
-            times.append(page.evaluate(LATENCY, ["p", 0.3 + 0.03 * i + 0.01 * attempt]))
+            times.append(page.evaluate(LATENCY, ["retention", 0.3 + 0.03 * i + 0.01 * attempt]))
         print("slider answers, ms:", sorted(round(t) for t in times))
         if float(np.median(times)) < 200:
             return

@@ -280,7 +280,7 @@ def test_the_studio_shows_the_error():
     from reconpriv.answers.beside_truth import BesideTruth
     from reconpriv.answers.tables import FigureTable
     from reconpriv.estimate.counts import Estimate
-    from reconpriv.studio.pieces.answers import answer_card
+    from reconpriv.studio.steps.ask import answer_card
 
     shared = {"query": "", "confidence": 0.95, "exact": False, "records": 100, "groups": 9,
               "trials": 80.0}  # fmt: skip

@@ -229,7 +229,7 @@ def test_the_studio_calls_the_public_api_and_holds_no_formula():
                "studio", "tuning", "policy", "theory.tails.bounds", "estimate.counts",
                "sources.formats", "show", "reports.charts", "reports.risk_sections",
                "columns.schema", "ask.form", "answers.beside_truth", "answers.figure",
-               "attacks.pool",
+                   "attacks.pool", "proposals",
                "writing.scratch", "ledger")  # fmt: skip
     for one in all_imports():
         if within(one.importer, "studio"):

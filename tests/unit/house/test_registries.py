@@ -140,7 +140,7 @@ def test_an_input_format(cli, tmp_path):
             cli("audit", "--help").out.replace("│", " ").split()
         )
         assert ".toy" in upload_endings()
-        page = str(step_open.panel())
+        page = str(step_open.panel({}))
         assert ".toy" in page and "Excel or Toy" in page
         with pytest.raises(InputError, match=r"Known: .*Toy \(\.toy\)"):
             rp.describe(__file__)

@@ -16,8 +16,8 @@ from reconpriv.answers.beside_truth import ask as ask_both
 from reconpriv.ask.form import QUESTION_KINDS, FormQuestion, measurable, scored_kinds
 from reconpriv.estimate.counts import ESTIMATORS, Estimator
 from reconpriv.show.charts import palette
-from reconpriv.studio.pieces.answers import answer_card
 from reconpriv.studio.pieces.ask_form import question_form
+from reconpriv.studio.steps.ask import answer_card
 from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan
 from reconpriv.studio.work.workspace import Workspace, explain
 from studio_workspace import lines_of

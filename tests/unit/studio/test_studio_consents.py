@@ -67,7 +67,7 @@ def publish(workspace, loaded, form):
     """As the page does it."""
     ticked = ticked_boxes(form, consents_to(audited(workspace, loaded)))
     plan = PublicationPlan(loaded.opened.source, loaded.roles, POLICY, test_key=True)
-    plan = replace(plan, **arguments_of(ticked))
+    plan = replace(plan, accepted=arguments_of(ticked)[0])
     workspace.publish(loaded, plan, rp.Key.test(), generated=False)
     return plan
 
@@ -145,7 +145,7 @@ def test_script_and_command_say_who_a_row_is_about_and_what_is_accepted(
 ):
     plan = publish(workspace, load(workspace, PANEL), Form(keep_giveaway=("room",)))
     made = files_of(workspace.published.release.path)
-    plan = replace(plan, max_unique=0.9)
+    plan = replace(plan, accepted={**plan.accepted, "max_unique": 0.9})
     assert recipes_make(plan, tmp_path, monkeypatch, cli, files_of) == made
 
 
@@ -154,7 +154,7 @@ def test_the_report_is_about_the_rows_that_were_published(workspace):
     plan = PublicationPlan(loaded.opened.source, loaded.roles, POLICY)
     key = rp.Key.from_hex(bytes(range(32)).hex())
     published = workspace.publish(loaded, plan, key, generated=False)
-    internal = workspace.write_reports(published).internal
+    internal = workspace.write_reports(published)["internal-report.html"]
     assert isinstance(internal, Path), internal
     assert "a key that everybody knows" not in internal.read_text()
 
@@ -168,9 +168,9 @@ def test_what_a_ledger_refuses_has_a_box_that_stays_ticked():
         assert f'id="{control}"' in drawn and BOXES[control].label in drawn
         assert "checked" in again and "checked" not in drawn
         ticked = ticked_boxes(Form(**{control: ("yes",)}), [asked])
-        assert arguments_of(ticked) == {control: True}
+        assert arguments_of(ticked) == ({}, {control: True})
     assert refused_by(rp.ReconprivError("No.")) == refused_by(None) == []
-    assert arguments_of({"max_unique": ("0.6",)}) == {"max_unique": 0.6}
+    assert arguments_of({"max_unique": ("0.6",)}) == ({"max_unique": 0.6}, {})
 
 
 def test_hints_are_notes(workspace):

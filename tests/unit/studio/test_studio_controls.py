@@ -50,7 +50,13 @@ def test_a_changed_preset_says_what_was_changed():
 
 @pytest.mark.parametrize(
     ("control", "words"),
-    [("phi", "φ."), ("p", "p."), ("e", "ε."), ("d", "δ."), ("m", "the ε of margins.")],
+    [
+        ("exposed_above", "φ."),
+        ("retention", "p."),
+        ("epsilon", "ε."),
+        ("delta", "δ."),
+        ("margins", "the ε of margins."),
+    ],
 )
 def test_an_empty_box_asks_for_its_number(control, words):
     """Not even margins, where 0 is a number: nobody said that there are to be none."""
@@ -61,10 +67,18 @@ def test_an_empty_box_asks_for_its_number(control, words):
 
 
 @pytest.mark.parametrize(
-    ("control", "value"), [("phi", 1.5), ("p", 0), ("p", 1.2), ("e", 0), ("d", 7), ("m", -1)]
+    ("control", "value"),
+    [
+        ("exposed_above", 1.5),
+        ("retention", 0),
+        ("retention", 1.2),
+        ("epsilon", 0),
+        ("delta", 7),
+        ("margins", -1),
+    ],
 )
 def test_only_the_box_with_an_impossible_number_is_marked(control, value):
-    faults = faults_of({**START, "p": 0.3, "d": 0.6, control: value})
+    faults = faults_of({**START, "retention": 0.3, "delta": 0.6, control: value})
     assert [name for name, words in faults.items() if words] == [control]
     assert "--" not in faults[control]
 
@@ -86,7 +100,7 @@ def test_protection_is_written_line_by_line():
     assert protection_of("") is None
     text = 'age, 10\n"a, b",*\n\ntown,0,5,10'
     assert protection_of(text) == {"age": "10", "a, b": "*", "town": "0,5,10"}
-    policy = policy_of({**START, "m": 0.0, "protect": text})
+    policy = policy_of({**START, "margins": 0.0, "protect": text})
     assert policy.wanted_protection.as_dict() == {"age": 10, "a, b": "*", "town": [0, 5, 10]}
     for bad in ("age", "age,", "age,10\nage,5"):
         with pytest.raises(rp.ReconprivError, match=r"Line . of the protection"):

@@ -11,7 +11,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.studio.pieces.changes import policy_changes, same_key_means, since_release
 from reconpriv.studio.pieces.key_choice import key_notice, key_options
-from reconpriv.studio.work.given_key import chosen_key
+from reconpriv.studio.work.keys import chosen_key
 from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan
 from studio_workspace import OTHER, POLICY, ROLES, form, publish, write
 
@@ -183,4 +183,4 @@ def test_a_bad_path_of_a_key_is_explained(workspace, opened, tmp_path, name):
     (tmp_path / "open.key").write_text(bytes(range(32)).hex())
     (tmp_path / "open.key").chmod(0o644)
     with pytest.raises(rp.ReconprivError):
-        chosen_key(form("own", path=str(tmp_path / name)), workspace, opened)
+        chosen_key(form("own", path=str(tmp_path / name)), workspace, opened, {})

@@ -10,7 +10,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.errors import LedgerError, RoleChangeError, SecondSampleError
 from reconpriv.studio.pieces.key_choice import key_notice, unused_key_box
-from reconpriv.studio.work.given_key import UnknownLedgerError, chosen_key
+from reconpriv.studio.work.keys import UnknownLedgerError, chosen_key
 from reconpriv.studio.work.ledgers import ARCHIVE, LEDGER, TRIALS
 from reconpriv.studio.work.plan import KEY_FILE, DeclaredRoles
 from reconpriv.studio.work.workspace import Workspace, explain

@@ -107,7 +107,7 @@ def test_a_kept_identifier_is_kept_by_the_script_and_by_the_command(
         table.publish(plan.policy, tmp_path / "refused", key=rp.Key.test())
     assert "--" not in explain(caught.value)
     assert "ticking the box" in explain(caught.value)
-    kept = replace(plan, keep_identifier=("a, b",), max_unique=1.0)
+    kept = replace(plan, accepted={"keep_identifier": ["a, b"], "max_unique": 1.0})
     recipes_make(kept, tmp_path, monkeypatch, cli, files_of)
 
 

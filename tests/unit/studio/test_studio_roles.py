@@ -8,8 +8,15 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.studio.pieces.changes import role_changes
-from reconpriv.studio.pieces.proposed import Proposed, giveaway_notice, giveaways, proposal_of
-from reconpriv.studio.steps.roles import ROLES, chosen_roles, read_groups, roles_form
+from reconpriv.studio.steps.roles import (
+    ROLES,
+    chosen_roles,
+    giveaway_notice,
+    giveaways,
+    proposal_of,
+    read_groups,
+    roles_form,
+)
 from reconpriv.studio.work.plan import DeclaredRoles, read_table
 
 CSV = "id,age,job\n" + "\n".join(f"{i},{20 + i % 9},{'ab'[i % 2]}" for i in range(300))
@@ -37,10 +44,11 @@ def chosen(html, *columns):
 
 
 def test_a_role_and_its_reason_come_from_a_proposal(opened):
+    plain = proposal_of(opened, {})
     proposal = {
-        "age": Proposed("public", "A number with many values.", bins="5"),
-        "id": Proposed("person", "It is different in every row."),
-        "job": Proposed("public"),
+        "age": replace(plain["age"], reason="a number with many values", bins="5"),
+        "id": replace(plain["id"], role="person", reason="it is different in every row"),
+        "job": plain["job"],  # how many values there are is in the row already
     }
     html = str(roles_form(opened, {}, proposal))
     assert chosen(html, "age", "id", "job") == ["public", "person", "public"]
@@ -57,12 +65,12 @@ def test_a_role_and_its_reason_come_from_a_proposal(opened):
 
 def test_the_form_starts_from_what_the_library_proposes(opened):
     found = proposal_of(opened, {})
-    reason = "An identifier: nearly unique (300 values in 300 records)."
-    assert found["id"] == Proposed("drop", reason)
-    # How many values there are is in the row already.
-    assert found["age"] == found["job"] == Proposed("public")
+    reason = "an identifier: nearly unique (300 values in 300 records)"
+    assert (found["id"].role, found["id"].reason) == ("drop", reason)
+    assert found["age"].role == found["job"].role == "public"
     named = proposal_of(opened, {"sensitive": "job"})
-    assert named == {**found, "job": Proposed("sensitive")}
+    assert named.pop("job").role == "sensitive"
+    assert named.items() <= found.items()
     assert proposal_of(opened, {"sensitive": "height"}) == found
 
 
@@ -79,13 +87,12 @@ def test_many_numbers_are_binned_and_a_column_that_tells_is_left_out(workspace, 
     assert "several rows (100 values in 300 records)" in row(html, "patient")
     assert 'value="20"' in row(html, "pay")
     assert 'class="field person-only"' in html
-    proposals = workspace.propose(opened, "job")
-    assert workspace.propose(opened, "job") is proposals
+    proposals = rp.propose_roles(opened.source, sensitive="job")
     assert list(giveaways(opened, proposals)) == ["desk"]
     words = str(giveaway_notice(opened, proposals))
     assert "Columns that tell 'job'" in words and "100% of the people" in words
     assert workspace.acts_first(opened, proposals) and not workspace.acts_first(opened, proposals)
-    assert giveaway_notice(opened, workspace.propose(opened, "pay")) is None
+    assert giveaway_notice(opened, rp.propose_roles(opened.source, sensitive="pay")) is None
 
 
 def form(rows="refuse", bins=None, groups=None, **roles):

@@ -103,7 +103,7 @@ def test_without_a_target_margins_are_offered_where_they_help(adult_loaded):
     assert "Margins would help: margins: none → ε = 1." in words
     assert f"off by {best.error:.1%} instead of {mine.error:.1%}" in words
     assert "Margins spend a budget of their own: (ε = 1, δ = 1e-9)" in words
-    assert controls_of(best.policy)["m"] == 1.0
+    assert controls_of(best.policy)["margins"] == 1.0
 
 
 def test_the_picture_shows_both_frontiers_and_marks_within_it(adult_loaded):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from htmltools import Tag, TagChild, tags
 from shiny import Inputs, ui
@@ -20,7 +21,7 @@ from reconpriv.ask.form import (
 from reconpriv.columns.schema import Schema
 from reconpriv.estimate.counts import Estimator
 from reconpriv.messages.numbers import label as shown_value
-from reconpriv.studio.pieces.parts import button, check, choice
+from reconpriv.studio.pieces.parts import button, check, choice, field, options
 from reconpriv.studio.pieces.remedy_words import ANSWER_WHOLE_BINS
 from reconpriv.studio.work.workspace import Published
 
@@ -30,30 +31,34 @@ _UNBIASED = [name for name, kind in QUESTION_KINDS.items() if not kind.counts]
 
 def question_form(at: FormQuestion) -> Tag:
     """The form; what depends on the release comes as soon as there is one."""
+    pills = {name: kind.label for name, kind in QUESTION_KINDS.items()}
     return tags.form(
-        _kinds(at.kind),
+        tags.fieldset(
+            tags.legend("What to ask"),
+            options("radio", "ask_kind", pills, [at.kind], look="pill", class_="pills"),
+        ),
         *(
             _for((name,), tags.p(kind.explanation, class_="help"))
             for name, kind in QUESTION_KINDS.items()
         ),
         _for(
             (COMPARE,),
-            _text("ask_a", "Group a, as after WHERE in SQL", at.a),
-            _text("ask_b", "Group b", at.b),
+            field("ask_a", "Group a, as after WHERE in SQL", value=at.a),
+            field("ask_b", "Group b", value=at.b),
             class_="pair",
         ),
         ui.output_ui("ask_choices"),
-        _text(
-            "where", "Condition, as after WHERE in SQL (may be empty)", at.where,
-            ui.output_ui("where_help"),
-            _for((COMPARE,), tags.p("It holds for both groups.", class_="help")),
+        field(
+            "where", "Condition, as after WHERE in SQL (may be empty)", ui.output_ui("where_help"),
+            _for((COMPARE,), tags.p("It holds for both groups.", class_="help")), value=at.where,
         ),
         _for(
             (SHARE,),
-            _text(
-                "ask_among", "Among the records with (may be empty)", at.among,
+            field(
+                "ask_among", "Among the records with (may be empty)",
                 tags.p("Without it, among all records with the same public values.",
                        class_="help"),
+                value=at.among,
             ),
         ),
         ui.output_ui("ask_more"),
@@ -68,35 +73,6 @@ def question_form(at: FormQuestion) -> Tag:
 def _for(kinds: Iterable[str], *children: TagChild, class_: str = "") -> Tag:
     """Fields that only some kinds of question have."""
     return tags.div(*children, {"data-for": " ".join(kinds)}, class_=class_ or None)
-
-
-def _text(id: str, label: str, value: str, *more: TagChild) -> Tag:
-    return tags.div(
-        tags.label(label, {"for": id}),
-        tags.input(id=id, type="text", value=value, spellcheck="false", autocomplete="off"),
-        *more,
-        class_="field",
-    )
-
-
-def _kinds(chosen: str) -> Tag:
-    return tags.fieldset(
-        tags.legend("What to ask"),
-        tags.div(
-            *(
-                tags.label(
-                    tags.input(type="radio", name="ask_kind", value=name,
-                               checked="" if name == chosen else None),
-                    tags.span(kind.label),
-                    class_="pill",
-                )
-                for name, kind in QUESTION_KINDS.items()
-            ),
-            id="ask_kind",
-            class_="shiny-input-radiogroup pills",
-            role="group",
-        ),
-    )  # fmt: skip
 
 
 def _estimators(id: str, offered: list[Estimator], at: FormQuestion) -> Tag:
@@ -158,24 +134,21 @@ def _scores(schema: Schema, at: FormQuestion) -> Tag | None:
     kinds = scored_kinds(schema)
     if not kinds:
         return None
-    given = dict(enumerate(at.scores))
+    scores = at.scores or (None,) * len(schema.domain)
     return _for(
         kinds,
         tags.fieldset(
             tags.legend(f"Scores of {schema.sensitive.name}"),
-            tags.p(
-                "What number does each value stand for?",
-                class_="help",
-            ),
+            tags.p("What number does each value stand for?", class_="help"),
             tags.div(
                 *(
                     tags.div(
-                        tags.label(shown_value(value), {"for": score_id(i)}),
-                        tags.input(id=score_id(i), type="number", step="any",
-                                   value=_plain(given.get(i))),
+                        tags.label(shown_value(value), {"for": f"ask_score_{i}"}),
+                        tags.input(id=f"ask_score_{i}", type="number", step="any",
+                                   value=None if score is None else f"{score:g}"),
                         class_="score",
                     )
-                    for i, value in enumerate(schema.domain)
+                    for i, (value, score) in enumerate(zip(schema.domain, scores, strict=True))
                 ),
                 class_="boxes scores",
             ),
@@ -184,41 +157,24 @@ def _scores(schema: Schema, at: FormQuestion) -> Tag | None:
     )  # fmt: skip
 
 
-def _plain(score: float | None) -> str | None:
-    return None if score is None else f"{score:g}"
-
-
-def score_id(place: int) -> str:
-    """The field of the score of the value at a place of the domain."""
-    return f"ask_score_{place}"
-
-
 def read_question(input: Inputs, schema: Schema) -> FormQuestion:
     """The question that the form describes.
 
     The choices appear a moment after the step does; an early keystroke must not be lost.
     """
 
-    def given(id: str, otherwise: str = "") -> str:
+    def given(id: str, otherwise: Any = "") -> Any:
         found = input[id]() if id in input else None
-        return otherwise if found is None else str(found).strip()
+        return otherwise if found is None else found.strip() if isinstance(found, str) else found
 
     kind = QUESTION_KINDS[given("ask_kind", COUNT)]
-    estimator = given("estimator" if kind.counts else "unbiased_estimator", "mle")
-    scores = tuple(
-        input[score_id(i)]() if score_id(i) in input else None for i in range(len(schema.domain))
-    )
     return FormQuestion(
         kind=kind.name,
         where=given("where"),
-        value=given("ask_value", ANY),
-        by=ANY if kind.name == COMPARE else given("ask_by", ANY),
-        among=given("ask_among"),
-        a=given("ask_a"),
-        b=given("ask_b"),
-        of=given("ask_of", SHARE),
         column=given("ask_column", measurable(schema)[0]),
-        scores=scores,
-        estimator=estimator,
-        whole_bins="whole_bins" in input and bool(input.whole_bins()),
+        scores=tuple(given(f"ask_score_{i}", None) for i in range(len(schema.domain))),
+        estimator=given("estimator" if kind.counts else "unbiased_estimator", "mle"),
+        whole_bins=given("whole_bins", False),
+        of=given("ask_of", SHARE),
+        **{name: given(f"ask_{name}") for name in ("value", "by", "among", "a", "b")},
     )

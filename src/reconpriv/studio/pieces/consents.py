@@ -22,12 +22,15 @@ _YES = "yes"
 
 @dataclass(frozen=True)
 class Box:
-    """How something is accepted: an argument of publish; ``label`` names the value with {}."""
+    """How something is accepted: an argument of publish; ``label`` names the value with {}.
+
+    With a ``refusal``, it is what the ledger refuses; otherwise an obstacle of the table.
+    """
 
     title: str
     label: str
     intro: str
-    value: Callable[[tuple[str, ...]], Any] = tuple
+    value: Callable[[tuple[str, ...]], Any] = list
     refusal: type[rp.ReconprivError] | None = None
 
     def shown(self, value: str) -> str:
@@ -112,10 +115,8 @@ def _consent(obstacle: Obstacle) -> Consent:
     for sentence in obstacle.hint.sentences:
         for way in sentence if isinstance(sentence, tuple) else (sentence,):
             if isinstance(way, Remedy) and way.control in BOXES:
-                value = way.value
-                return Consent(
-                    words, way.control, value if isinstance(value, tuple) else (str(value),)
-                )
+                values = way.value if isinstance(way.value, tuple) else (str(way.value),)
+                return Consent(words, way.control, values)
     return Consent(words)
 
 
@@ -163,6 +164,10 @@ def ticked_boxes(input: Inputs, asked: Iterable[Consent]) -> dict[str, tuple[str
     return {name: values for name, values in found.items() if values}
 
 
-def arguments_of(ticked: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """What is ticked, as arguments of publish."""
-    return {name: BOXES[Control(name)].value(values) for name, values in ticked.items()}
+def arguments_of(ticked: Mapping[str, tuple[str, ...]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is ticked, as arguments of publish: obstacles, and what a ledger refused."""
+    found: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for name, values in ticked.items():
+        box = BOXES[Control(name)]
+        found[box.refusal is not None][name] = box.value(values)
+    return found

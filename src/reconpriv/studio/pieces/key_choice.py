@@ -5,10 +5,9 @@ from __future__ import annotations
 from htmltools import Tag, tags
 from shiny import ui
 
-from reconpriv.studio.pieces.parts import check, options, titled
+from reconpriv.studio.pieces.parts import check, field, options, titled
 from reconpriv.studio.pieces.remedy_words import TEST_KEY
-from reconpriv.studio.work.given_key import NEVER_USED
-from reconpriv.studio.work.keys import TableKey
+from reconpriv.studio.work.keys import NEVER_USED, TableKey
 
 _TEST = (
     TEST_KEY,
@@ -69,17 +68,11 @@ def key_radios(choices: dict[str, tuple[str, str]], *, test: bool) -> Tag:
 def key_fields() -> Tag:
     """Three ways to give a key."""
     return tags.div(
-        tags.div(
-            tags.label("64 hexadecimal digits", {"for": "key_text"}),
-            tags.input(id="key_text", type="password", autocomplete="off", spellcheck="false"),
-            class_="field",
-        ),
-        tags.div(
-            tags.label("or the path of a key file on this computer", {"for": "key_path"}),
-            tags.input(id="key_path", type="text", autocomplete="off", spellcheck="false"),
+        field("key_text", "64 hexadecimal digits", type="password"),
+        field(
+            "key_path", "or the path of a key file on this computer",
             tags.p("The ledger beside it is checked and kept up, as on the command line.",
                    class_="help"),
-            class_="field",
         ),
         ui.input_file("key_file", "or a key file, together with its .ledger and .trials files",
                       multiple=True, button_label="Choose files…",

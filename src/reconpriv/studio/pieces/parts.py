@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from htmltools import HTML, Tag, TagChild, tags
 from shiny import ui
@@ -40,6 +41,15 @@ def choice(id: str, label: str, options: Mapping[str, str], chosen: str, help: s
         tags.p(help, id=f"{id}_help", class_="help") if help else None,
         class_="field",
     )
+
+
+def field(id: str, label: str, *more: TagChild, **attributes: Any) -> Tag:
+    """A text box with its label, and what is ``more`` below it."""
+    shared = {"type": "text", "spellcheck": "false", "autocomplete": "off"}
+    return tags.div(
+        tags.label(label, {"for": id}), tags.input(id=id, **shared | attributes), *more,
+        class_="field",
+    )  # fmt: skip
 
 
 def check(id: str, label: TagChild, help: str, *, checked: bool = False) -> Tag:
@@ -204,11 +214,10 @@ def document(*parts: Part) -> HTML:
     return HTML(as_html(parts, _DRESS))
 
 
-def footer(step: int, next_label: str | None = None, *extra: TagChild) -> Tag:
+def footer(step: int, next_label: str | None = None) -> Tag:
     """Back and continue."""
     return tags.div(
         button(f"back_{step}", "Back") if step > 1 else None,
-        *extra,
         button(f"next_{step}", next_label, primary=True) if next_label else None,
         class_="footer",
     )

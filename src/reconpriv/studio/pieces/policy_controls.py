@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from htmltools import Tag, TagList, tags
-from shiny import Inputs, reactive, render, ui
+from shiny import reactive, render, ui
 
 import reconpriv as rp
 from reconpriv.columns.schema import Value, json_value
@@ -23,21 +24,18 @@ from reconpriv.studio.work.live import Live
 from reconpriv.studio.work.workspace import LoadedTable, explain
 from reconpriv.theory.tails.bounds import BOUNDS
 
-_DIALS = {"p": "retention", "e": "epsilon", "d": "delta", "phi": "exposed_above"}
-_CHOICES = ("bound", "sample_size", "unattainable")
-_MARGINS, _PROTECT = "m", "protect"
-_NUMBERS = {"phi": "φ", "p": "p", "e": "ε", "d": "δ", _MARGINS: "the ε of margins"}
+# The inputs of the page, each named as the field of a policy; the numbers with their symbols.
+_DIALS = {"exposed_above": "φ", "retention": "p", "epsilon": "ε", "delta": "δ", "margins": "M"}
+_PROTECT = "protect"
+_SHOWN = (*_DIALS, "bound", "sample_size", "unattainable")
 
 
 def controls_of(policy: rp.Policy) -> dict[str, Any]:
     """A policy as its controls show it, but for its harmless values and its protection groups."""
     margins = policy.wanted_margins
-    return {
-        **{control: getattr(policy, name) for control, name in _DIALS.items()},
-        _MARGINS: margins.round_epsilon or margins.epsilon,
-        **{name: getattr(policy, name) for name in _CHOICES},
-        "bound": policy.tail_bound.name,
-    }
+    shown = {name: getattr(policy, name) for name in _SHOWN}
+    epsilon = margins.round_epsilon or margins.epsilon
+    return {**shown, "bound": policy.tail_bound.name, "margins": epsilon}
 
 
 START = {"preset": DEFAULT.name, **controls_of(DEFAULT.policy), _PROTECT: ""}
@@ -45,13 +43,9 @@ START = {"preset": DEFAULT.name, **controls_of(DEFAULT.policy), _PROTECT: ""}
 
 def policy_of(controls: dict[str, Any], harmless: tuple[Value, ...] = ()) -> rp.Policy:
     """The policy that the controls show."""
-    return rp.Policy(
-        **{name: controls[control] for control, name in _DIALS.items()},
-        **{name: controls[name] for name in _CHOICES},
-        margins=controls[_MARGINS] or None,
-        protect=protection_of(controls.get(_PROTECT, "")),
-        harmless=harmless,
-    )
+    shown = {name: controls[name] for name in _SHOWN} | {"margins": controls["margins"] or None}
+    protect = protection_of(controls.get(_PROTECT, ""))
+    return rp.Policy(**shown, protect=protect, harmless=harmless)
 
 
 def protection_of(text: str) -> dict[str, str] | None:
@@ -72,51 +66,58 @@ def faults_of(controls: dict[str, Any]) -> dict[str, str]:
 
     def fault(control: str) -> str:
         if controls[control] is None:
-            return f"Enter a number for {_NUMBERS[control]}."
+            name = "the ε of margins" if control == "margins" else _DIALS[control]
+            return f"Enter a number for {name}."
         try:
             policy_of({**START, control: controls[control]})
         except rp.ReconprivError as error:
             return explain(error)
         return ""
 
-    return {control: fault(control) for control in _NUMBERS}
+    return {control: fault(control) for control in _DIALS}
 
 
 def panel(at: dict[str, Any]) -> Tag:
     """The static part: all controls, from the most general to the most special."""
+
+    def turned(field: str, label: str, help: str, span: tuple[float, float, float]) -> Tag:
+        return dial(field, _DIALS[field], label, help, at[field], span)
+
+    def chosen(id: str, label: str, choices: Mapping[str, str], help: str = "") -> Tag:
+        return choice(id, label, choices, at[id], help)
+
     return tags.div(
         card(
             "Policy",
-            choice("preset", "Preset", {one.name: one.name for one in PRESETS.values()},
-                   at["preset"]),
+            chosen("preset", "Preset", {name: name for name in PRESETS}),
             ui.output_ui("preset_words"),
             _part(
                 "What counts as exposed",
-                dial("phi", "φ", "Exposed above", "Protect only values that more than this share"
-                     " of a group hold. 0: every value. Lower: stricter.", at["phi"],
-                     (0.0, 0.9, 0.05)),
+                turned("exposed_above", "Exposed above", "Protect only values that more than this"
+                       " share of a group hold. 0: every value. Lower: stricter.",
+                       (0.0, 0.9, 0.05)),
                 ui.output_ui("harmless_choice"),
             ),
             _part(
                 "How well it is protected",
-                dial("p", "p", "Retention", "How often a value is kept. Higher: better counts, less"
-                     " deniability.", at["p"], (0.05, 0.95, 0.01)),
-                dial("e", "ε", "Relative error", "A reconstruction that is off by more than this"
-                     " counts as safe. Higher: stricter.", at["e"], (0.05, 1.0, 0.05)),
-                dial("d", "δ", "Tail", "How often it must be off: no more rarely than this, as far"
-                     " as the bound can tell. Higher: stricter.", at["d"], (0.01, 0.99, 0.01)),
-                choice("bound", "Tail bound",
-                       {one.name: one.label or one.name for one in BOUNDS.values()}, at["bound"],
+                turned("retention", "Retention", "How often a value is kept. Higher: better counts,"
+                       " less deniability.", (0.05, 0.95, 0.01)),
+                turned("epsilon", "Relative error", "A reconstruction that is off by more than this"
+                       " counts as safe. Higher: stricter.", (0.05, 1.0, 0.05)),
+                turned("delta", "Tail", "How often it must be off: no more rarely than this, as far"
+                       " as the bound can tell. Higher: stricter.", (0.01, 0.99, 0.01)),
+                chosen("bound", "Tail bound",
+                       {one.name: one.label or one.name for one in BOUNDS.values()},
                        "How to prove that an error is rare. With exact tails, δ is a"
                        " probability."),
             ),
             _part(
                 "How it is published",
-                choice("sample_size", "Sample size", {one.name: one.label for one in offered()},
-                       at["sample_size"], _sample_size_help()),
-                dial("m", "M", "Margins", "The ε of noisy tables beside the records, which make"
-                     " analysts’ counts more accurate. 0: none; 1 is usual. Lower: stricter.",
-                     at["m"], (0.0, 4.0, 0.1)),
+                chosen("sample_size", "Sample size", {one.name: one.label for one in offered()},
+                       _sample_size_help()),
+                turned("margins", "Margins", "The ε of noisy tables beside the records, which make"
+                       " analysts’ counts more accurate. 0: none; 1 is usual. Lower: stricter.",
+                       (0.0, 4.0, 0.1)),
                 tags.div(
                     tags.label("Protection groups", {"for": _PROTECT}),
                     tags.textarea(
@@ -130,8 +131,7 @@ def panel(at: dict[str, Any]) -> Tag:
                            id="pool_help", class_="help"),
                     class_="field",
                 ),
-                choice("unattainable", "Groups that cannot be made private", UNATTAINABLE,
-                       at["unattainable"]),
+                chosen("unattainable", "Groups that cannot be made private", UNATTAINABLE),
             ),
         ),
         class_="dials",
@@ -148,21 +148,21 @@ def _sample_size_help() -> str:
     return " ".join(["How many trials a large group keeps.", *said])
 
 
-def serve(input: Inputs, live: Live) -> None:
+def serve(live: Live) -> None:
     """Every change becomes a policy, or an explanation of why it cannot."""
-    _serve_presets(input, live)
-    _serve_harmless(live)
+    input = live.input
+    _serve_presets(live)
 
     @reactive.effect
     async def _() -> None:
-        controls = {name: input[name]() for name in (*_DIALS, *_CHOICES, _MARGINS, _PROTECT)}
+        controls = {name: input[name]() for name in (*_SHOWN, _PROTECT)}
         live.remember({**controls, "preset": input.preset()})
         loaded, faults = live.loaded(), faults_of(controls)
         await live.send("faults", faults)
         note, policy = " ".join(filter(None, faults.values())), None
         try:
             if not note:
-                policy = policy_of(controls, _chosen_harmless(input, live, loaded))
+                policy = policy_of(controls, _chosen_harmless(live, loaded))
                 policy.check_sampling()
                 if loaded is not None and policy.harmless:
                     policy.harmless_in(loaded.table.schema)
@@ -170,6 +170,18 @@ def serve(input: Inputs, live: Live) -> None:
             note, policy = explain(error), None
         live.note("policy").set(note)
         live.policy.set(policy)
+
+    def harmless_choice() -> Tag | None:
+        loaded = live.loaded()
+        return None if loaded is None else harmless_boxes(loaded, _remembered(live, loaded))
+
+    @render.text
+    def harmless_count() -> str:
+        policy = live.policy()
+        many = 0 if policy is None else len(policy.harmless)
+        return f"{many} chosen" if many else "none"
+
+    live.show("harmless_choice", harmless_choice)
 
 
 def suited(preset: Preset, loaded: LoadedTable | None) -> Fitted:
@@ -179,28 +191,30 @@ def suited(preset: Preset, loaded: LoadedTable | None) -> Fitted:
     return policy_for(preset.name, loaded.table.schema)
 
 
-def _serve_presets(input: Inputs, live: Live) -> None:
+def _serve_presets(live: Live) -> None:
+    def preset() -> Preset:
+        return PRESETS[live.input.preset()]
+
     async def take() -> None:
         loaded = live.loaded()
-        values = controls_of(suited(PRESETS[input.preset()], loaded).policy) | {_PROTECT: ""}
+        values = controls_of(suited(preset(), loaded).policy) | {_PROTECT: ""}
         await live.send("controls", values | ({} if loaded is None else {_boxes_id(loaded): []}))
 
     # Not at first: the controls of a page that is loaded again may have been changed.
-    reactive.effect(reactive.event(input.preset, ignore_init=True)(take))
-    reactive.effect(reactive.event(input.preset_again)(take))
+    reactive.effect(reactive.event(live.input.preset, ignore_init=True)(take))
+    live.on("preset_again", take)
 
     # A preset that nobody changed follows the table.
     @reactive.effect
     @reactive.event(live.loaded)
     async def _() -> None:
-        preset = PRESETS[input.preset()]
-        if live.policy() == preset.policy != suited(preset, live.loaded()).policy:
+        if live.policy() == preset().policy != suited(preset(), live.loaded()).policy:
             await take()
 
-    @render.ui
-    def preset_words() -> TagList:
-        preset = PRESETS[input.preset()]
-        return said_of(preset, suited(preset, live.loaded()), live.policy())
+    def words() -> TagList:
+        return said_of(preset(), suited(preset(), live.loaded()), live.policy())
+
+    live.show("preset_words", words)
 
 
 def said_of(preset: Preset, suited: Fitted, policy: rp.Policy | None) -> TagList:
@@ -219,19 +233,6 @@ def said_of(preset: Preset, suited: Fitted, policy: rp.Policy | None) -> TagList
         if changed
         else None,
     )  # fmt: skip
-
-
-def _serve_harmless(live: Live) -> None:
-    @render.ui
-    def harmless_choice() -> Tag | None:
-        loaded = live.loaded()
-        return None if loaded is None else harmless_boxes(loaded, _remembered(live, loaded))
-
-    @render.text
-    def harmless_count() -> str:
-        policy = live.policy()
-        many = 0 if policy is None else len(policy.harmless)
-        return f"{many} chosen" if many else "none"
 
 
 def harmless_boxes(loaded: LoadedTable, chosen: list[str]) -> Tag:
@@ -270,11 +271,11 @@ def _remembered(live: Live, loaded: LoadedTable, now: list[str] | None = None) -
     return found
 
 
-def _chosen_harmless(input: Inputs, live: Live, loaded: LoadedTable | None) -> tuple[Value, ...]:
+def _chosen_harmless(live: Live, loaded: LoadedTable | None) -> tuple[Value, ...]:
     """The values whose boxes are ticked, as the domain orders them."""
     if loaded is None:
         return ()
     boxes = _boxes_id(loaded)
-    now = list(input[boxes]() or ()) if boxes in input else None
+    now = list(live.input[boxes]() or ()) if boxes in live.input else None
     chosen = _remembered(live, loaded, now)
     return tuple(value for code, value in _codes(loaded).items() if code in chosen)

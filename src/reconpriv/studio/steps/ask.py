@@ -1,33 +1,39 @@
-"""Step 6: questions to the release, next to the truth."""
+"""Step 6: questions to the release, next to the truth; a card for each answer."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from htmltools import Tag, tags
-from shiny import Inputs, reactive, render, ui
+from htmltools import HTML, Tag, TagChild, tags
+from shiny import reactive, ui
 
 from reconpriv.answers.beside_truth import BesideTruth, ask
+from reconpriv.answers.figure import Answer
 from reconpriv.ask.form import FormQuestion
-from reconpriv.studio.pieces.answers import answer_cards
+from reconpriv.columns.schema import Value
+from reconpriv.errors import InputError
+from reconpriv.estimate.counts import ESTIMATORS
+from reconpriv.messages.numbers import label
+from reconpriv.show.charts.answer_chart import answer_chart
+from reconpriv.show.charts.drawing import drawn
 from reconpriv.studio.pieces.ask_form import (
     more_fields,
     question_form,
     read_question,
     release_fields,
 )
-from reconpriv.studio.pieces.parts import alert_place, card, footer, notice
-from reconpriv.studio.work.background import Job
+from reconpriv.studio.pieces.parts import alert_place, card, footer, grid, notice
 from reconpriv.studio.work.live import Live, present
-from reconpriv.studio.work.workspace import Published, explain
+from reconpriv.studio.work.workspace import Published
 
 KEPT = 12
 _DRAFT = "question"
+_NOTHING: tuple[None, FormQuestion] = (None, FormQuestion())
 
 
 def panel(draft: dict[str, Any]) -> Tag:
     """The static part."""
-    _, at = draft.get(_DRAFT, (None, FormQuestion()))
+    _, at = draft.get(_DRAFT, _NOTHING)
     return tags.div(
         tags.p(
             "Ask what an analyst would ask. The estimate comes from the release alone; the truth"
@@ -40,90 +46,144 @@ def panel(draft: dict[str, Any]) -> Tag:
     )
 
 
-def serve(input: Inputs, live: Live) -> None:
+def serve(live: Live) -> None:
     """The reactive part."""
-    note = live.note("ask")
+    draft, note = live.workspace.draft, live.note("ask")
     answered: reactive.Value[tuple[BesideTruth, ...]] = reactive.value(())
 
     def done(result: tuple[Published, BesideTruth]) -> None:
         published, found = result
-        note.set("")
         # They belong to their release, so a page that is loaded again finds them there.
         published.answers[:] = [found, *published.answers][:KEPT]
         if published is live.published():
             answered.set(tuple(published.answers))
 
-    job: Job[tuple[Published, BesideTruth]] = Job(
-        live.workspace.pool, done, lambda error: note.set(explain(error))
-    )
-    _serve_form(live)
+    job = live.job("ask", done)
 
     @reactive.effect
-    @reactive.event(live.published)
     def _() -> None:
         published = live.published()
         answered.set(() if published is None else tuple(published.answers))
 
-    @reactive.effect
-    @reactive.event(input.ask)
-    def _() -> None:
+    def question() -> None:
         published = live.published()
         if published is None:
             note.set("Publish first: there is no release to query yet.")
             return
-        schema = published.loaded.table.schema
-        question = read_question(input, schema)
-        live.workspace.draft[_DRAFT] = (schema, question)
         release, table = published.release, published.loaded.table
-        job.start(lambda: (published, ask(release.answerer, table.truth, question)))
+        asked = read_question(live.input, table.schema)
+        draft[_DRAFT] = (table.schema, asked)
+        job.start(lambda: (published, ask(release.answerer, table.truth, asked)))
 
-    @render.ui
-    def ask_note() -> Tag | None:
-        return notice(note())
+    def shown() -> tuple[Published, FormQuestion]:
+        """The release that is asked, and the last question if it was about the same columns."""
+        published = present(live.published())
+        schema, at = draft.get(_DRAFT, _NOTHING)
+        return published, at if schema == published.loaded.table.schema else FormQuestion()
 
-    @render.ui
+    def where_help() -> Tag:
+        return tags.p("For example: ", tags.code(example_condition(shown()[0])), class_="help")
+
     def answers() -> Tag | None:
         found = answered()
         busy = tags.p("Counting…", class_="working") if job.busy() else None
         if not found:
             return busy or tags.p("Answers appear here.", class_="empty-state")
-        return tags.div(busy, answer_cards(found))
+        words = "On average, up to one interval in twenty misses the truth; that is by design."
+        return tags.div(
+            busy,
+            tags.div(
+                tags.h3("Answers"),
+                tags.p(words, class_="muted"),
+                *map(answer_card, found),
+                class_="answered",
+            ),
+        )
 
-
-def _serve_form(live: Live) -> None:
-    def shown() -> tuple[Published, FormQuestion]:
-        """The release that is asked, and the last question if it was about the same columns."""
-        published = present(live.published())
-        schema, at = live.workspace.draft.get(_DRAFT, (None, FormQuestion()))
-        return published, at if schema == published.loaded.table.schema else FormQuestion()
-
-    @render.ui
-    def ask_choices() -> Tag:
-        return release_fields(*shown())
-
-    @render.ui
-    def ask_more() -> Tag:
-        return more_fields(*shown())
-
-    @render.ui
-    def where_help() -> Tag:
-        published, _ = shown()
-        return tags.p("For example: ", tags.code(example_condition(published)), class_="help")
+    live.on("ask", question)
+    live.show("ask_choices", lambda: release_fields(*shown()))
+    live.show("ask_more", lambda: more_fields(*shown()))
+    live.show("where_help", where_help)
+    live.show("ask_note", lambda: notice(note()))
+    live.show("answers", answers)
 
 
 def example_condition(published: Published) -> str:
     """A condition that works on this release."""
     loaded = published.loaded
     first = loaded.roles.public[0]
-    column = next(c for c in loaded.opened.summary.columns if c.name == first)
+    column = next(one for one in loaded.opened.summary.columns if one.name == first)
     name = first if first.isidentifier() else '"' + first.replace('"', '""') + '"'
     recoding = loaded.table.schema.recoding(first)
-    if recoding is not None:
-        text = recoding.labels[0].replace("'", "''")
-        return f"{name} = '{text}'"
-    if column.numeric and column.low is not None:
+    if recoding is None and column.numeric and column.low is not None:
         return f"{name} >= {column.low}"
-    if not column.common:
+    values = column.common if recoding is None else recoding.labels
+    if not values:
         return f"{name} IS NULL"
-    text = column.common[0].replace("'", "''")
+    text = values[0].replace("'", "''")
     return f"{name} = '{text}'"
+
+
+def answer_card(answer: BesideTruth) -> Tag:
+    """One question with its picture, its numbers and what to know about them."""
+    rows, answers = answer.table.rows, answer.table.answers
+    errors = [f"{one.standard_error:,.1f}" if one.leans else "" for one in answers]
+    columns: dict[str, list[TagChild]] = {
+        ", ".join(answer.table.by): [", ".join(map(label, labels.values())) for labels, _ in rows],
+        "Estimate": [one.value_words for one in answers],
+        "95 % interval": [one.interval for one in answers],
+        "From margins": [one.margins_words for one in answers],
+        "Root mean squared error": [*errors],
+        "Truth": list(map(_truth_words, answers, answer.truths)),
+        "Inside?": list(map(_inside_tag, answer.inside)),
+    }
+    several = len(rows) > 1
+    if not several:
+        del columns[", ".join(answer.table.by)]
+    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    lines = [[cell or "–" for cell in line] for line in zip(*columns.values(), strict=True)]
+    return card(
+        answer.title,
+        tags.p(answer.verdict, class_="verdict-line") if answer.verdict else None,
+        _picture(answer),
+        grid(list(columns), lines, label=f"Answer: {answer.title}",
+             numbers=len(columns) - several),
+        *(tags.p(f"Note: {remark}.", class_="help") for remark in answer.remarks),
+        intro=f"Estimator: {', '.join(map(_estimator_words, answer.estimators))}.",
+    )  # fmt: skip
+
+
+def _truth_words(one: Answer, truth: Value) -> str:
+    """The truth, written; a count of records is whole."""
+    if truth is None:
+        return "–"
+    return f"{truth:,}" if one.unit == "records" else one.shown(truth)
+
+
+def _inside_tag(inside: bool | None) -> TagChild:
+    if inside is None:
+        return "–"
+    return tags.span("yes" if inside else "no", class_=f"tag {'good' if inside else 'warning'}")
+
+
+def _estimator_words(name: str) -> str:
+    """An estimator in words."""
+    if name == "exact":
+        return "none needed"
+    known = ESTIMATORS.get(name)
+    return name if known is None else known.label.lower()
+
+
+def _picture(answer: BesideTruth) -> Tag | None:
+    """The chart with the truth; None if there is no number to draw."""
+    try:
+        spec = answer_chart(answer.table, order="table", truths=answer.truths)
+    except InputError:
+        return None
+    title = spec["title"]  # the card has it: what is below it takes its place
+    title |= {"text": title.pop("subtitle"), "fontWeight": "normal", "fontSize": 12}
+    return tags.div(
+        tags.div(HTML(drawn(spec)), {"aria-hidden": "true"}),
+        {"aria-label": f"Chart of the answer: {answer.title}"}, tabindex="0", role="img",
+        class_="answer-picture",
+    )  # fmt: skip

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from htmltools import Tag, TagList, tags
-from shiny import Inputs, reactive, render, ui
+from shiny import reactive, ui
 
 import reconpriv as rp
 from reconpriv.attacks.pool import pooled_share, quickly_pooled
@@ -65,34 +64,11 @@ def panel(draft: dict[str, Any]) -> Tag:
     )
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(NamedTuple):
     """Many settings around a policy, and their picture if any can be published."""
 
     report: TuneReport
     chart: RiskUtility | None
-
-
-class PolicyResults:
-    """What is computed about the table and the policy in force; each result knows its own.
-
-    The tuner counts the table once; ``settings`` are figures of a policy, ``pooled`` the share of
-    people whom an adversary reconstructs by neighbouring groups, ``columns`` what an audit would be
-    without each column.
-    """
-
-    def __init__(self, live: Live) -> None:
-        """Nothing is computed yet."""
-        work = live.workspace
-        self.tuners: Computation[LoadedTable, Tuner] = Computation(work.pool, work.tuner)
-        self.settings: Computation[Candidate, Setting] = Computation(work.quick_pool, setting_of)
-        self.pooled: Computation[Candidate, float] = Computation(work.report_pool, pooled_of)
-        self.sweeps: Computation[TuningRequest, Sweep] = Computation(work.sweep_pool, try_settings)
-        self.columns: Computation[Candidate, rp.AuditReport] = Computation(
-            work.report_pool, lambda one: work.audit_columns(one.loaded, one.policy)
-        )
-        # The candidate once no dial moves.
-        self.rested: reactive.Value[Candidate | None] = reactive.value(None)
 
 
 def setting_of(one: Candidate) -> Setting:
@@ -128,61 +104,79 @@ def try_settings(request: TuningRequest) -> Sweep:
     return Sweep(report, RiskUtility.of(report))
 
 
-def serve(input: Inputs, live: Live) -> None:
+class PolicyResults:
+    """What is computed about the table and the policy in force; each result knows its own.
+
+    The tuner counts the table once; ``settings`` are figures of a policy, ``pooled`` the share of
+    people whom an adversary reconstructs by neighbouring groups, ``columns`` what an audit would be
+    without each column.
+    """
+
+    def __init__(self, live: Live) -> None:
+        work, self.live = live.workspace, live
+        self.tuners: Computation[LoadedTable, Tuner] = Computation(work.pool, work.tuner)
+        self.settings: Computation[Candidate, Setting] = Computation(work.quick_pool, setting_of)
+        self.pooled: Computation[Candidate, float] = Computation(work.report_pool, pooled_of)
+        self.sweeps: Computation[TuningRequest, Sweep] = Computation(work.sweep_pool, try_settings)
+        self.columns: Computation[Candidate, rp.AuditReport] = Computation(
+            work.report_pool, lambda one: work.audit_columns(one.loaded, one.policy)
+        )
+
+    def request(self) -> TuningRequest | None:
+        """What a suggestion would have to answer now."""
+        one, input = self.live.candidate, self.live.input
+        target = Target(**{name: input[name]() for name in WISHES})
+        return None if one is None else TuningRequest(one, target, input.weaker())
+
+    def sweep_of_table(self) -> Sweep | None:
+        """The latest sweep of the table, for whatever policy."""
+        known = self.sweeps.latest()
+        here = known is not None and known.key.candidate.loaded is self.live.loaded()
+        return known.found if known is not None and here else None
+
+    def best(self) -> Setting | None:
+        """The suggestion for the current policy and targets."""
+        known = self.sweeps.result(self.request())
+        return None if known is None else suggestion(known.report)
+
+
+def serve(live: Live) -> None:
     """The reactive part."""
     results = PolicyResults(live)
-    policy_controls.serve(input, live)
+    policy_controls.serve(live)
+    _serve_work(live, results)
+    _serve_verdict(live, results)
+    _serve_picture(live, results)
+    _serve_columns(live, results)
+    _serve_targets(live, results)
 
-    @reactive.calc
-    def target() -> Target:
-        return Target(**{name: input[name]() for name in WISHES})
+    def go_on() -> None:
+        words = live.note("policy")() or "First choose a policy that can be used."
+        live.go_if(live.policy() is not None, STEP + 1, "policy", words)
 
-    @reactive.calc
-    def request() -> TuningRequest | None:
-        """What a suggestion would have to answer now."""
-        one = live.candidate
-        return None if one is None else TuningRequest(one, target(), input.weaker())
-
-    _serve_work(input, live, results, request)
-    _serve_views(live, results, request)
-    _serve_columns(input, live, results)
-    _serve_targets(input, live, results, request)
-
-    @reactive.effect
-    @reactive.event(input.next_3)
-    async def _() -> None:
-        note = live.note("policy")
-        if live.policy() is None:
-            note.set(note() or "First choose a policy that can be used.")
-        else:
-            await live.go(4)
+    live.on("next_3", go_on)
 
 
-def _serve_work(
-    input: Inputs, live: Live, results: PolicyResults, request: Callable[[], TuningRequest | None]
-) -> None:
+def _serve_work(live: Live, results: PolicyResults) -> None:
     """Figures at once; the sweep and the audit once the dials are at rest."""
-
-    @reactive.effect
-    @reactive.event(input.still)
-    def _() -> None:
-        results.rested.set(live.candidate)
+    input = live.input
+    # The candidate once no dial moves.
+    rested: reactive.Value[Candidate | None] = reactive.value(None)
+    live.on("still", lambda: rested.set(live.candidate))
 
     # Before the audit: the figures of a policy come from these counts alone.
     @reactive.effect
     @reactive.event(live.loaded, live.step)
     def _() -> None:
-        loaded = live.loaded()
-        if loaded is not None and live.step() == STEP:
-            results.tuners.request(loaded)
+        if live.step() == STEP:
+            results.tuners.request(live.loaded())
 
     # Before the sweep: a verdict is shown only once single records and columns are known.
     @reactive.effect
     @reactive.event(input.still, live.loaded, live.step)
     def _() -> None:
-        one = live.candidate
-        if one is not None and live.step() in (STEP, STEP + 1):
-            live.audits.request(one)
+        if live.step() in (STEP, STEP + 1):
+            live.audits.request(live.candidate)
 
     @reactive.effect
     def _() -> None:
@@ -193,25 +187,18 @@ def _serve_work(
     # Not while a dial moves, and after the verdict: if that takes long, so does a sweep.
     @reactive.effect
     def _() -> None:
-        wanted = request()
+        wanted = results.request()
         if wanted is None or live.step() != STEP or fault_of(wanted.target):
             return
         one = wanted.candidate
-        if results.settings.result(one) is None or results.rested() != one:
+        if results.settings.result(one) is None or rested() != one:
             return
         results.sweeps.request(wanted)
         if quickly_pooled(one.loaded.tuner.cube):
             results.pooled.request(one)
 
 
-def _serve_views(
-    live: Live, results: PolicyResults, request: Callable[[], TuningRequest | None]
-) -> None:
-    @render.ui
-    def policy_note() -> Tag | None:
-        return notice(live.note("policy")() or live.audits.fault(live.candidate))
-
-    @render.ui
+def _serve_verdict(live: Live, results: PolicyResults) -> None:
     def verdict() -> Tag | None:
         one, audit = live.candidate, live.latest(live.audits)
         if one is None or live.audits.fault(one):
@@ -231,45 +218,44 @@ def _serve_views(
         words = verdict_card(audit.found, judged.key.policy, found, measuring=measuring)
         return result(words, current=judged.key == one)
 
-    def sweep_of_table() -> Sweep | None:
-        """The latest sweep of the table, for whatever policy."""
-        known = results.sweeps.latest()
-        here = known is not None and known.key.candidate.loaded is live.loaded()
-        return known.found if known is not None and here else None
-
-    # Drawn anew for a sweep, not for every move of a slider: it is large.
-    @render.ui
-    def picture() -> Tag:
-        known, loaded, failed = sweep_of_table(), live.loaded(), results.sweeps.failure()
-        fault = results.tuners.fault(loaded)
-        if failed is not None and failed.key.candidate.loaded is loaded:
-            fault = failed.fault
-        if fault:
-            return tags.p(no_picture(fault), class_="empty-state")
-        if known is None:
-            return tags.div(class_="chart empty")
-        if known.chart is None:
-            words = "None of the settings tried can be published for this table."
-            return tags.p(words, class_="empty-state")
-        return known.chart.picture()
-
-    @render.ui
-    def marker() -> Tag | None:
-        known, judged = sweep_of_table(), live.latest(results.settings)
-        if known is None or known.chart is None or judged is None:
-            return None
-        if not judged.found.exposes or not judged.found.error > 0:
-            return None
-        best = None if results.sweeps.result(request()) is None else suggestion(known.report)
-        mark = known.chart.marks(judged.found, best)
-        return mark if judged.key == live.candidate else mark.add_class("stale")
-
-    @render.ui
     def details() -> Tag | None:
         audit = live.latest(live.audits)
         if audit is None or live.policy() is None:
             return None
         return result(details_cards(audit.found), current=audit.key == live.candidate)
+
+    live.show(
+        "policy_note", lambda: notice(live.note("policy")() or live.audits.fault(live.candidate))
+    )
+    live.show("verdict", verdict)
+    live.show("details", details)
+
+
+def _serve_picture(live: Live, results: PolicyResults) -> None:
+    # Drawn anew for a sweep, not for every move of a slider: it is large.
+    def picture() -> Tag:
+        known, failed = results.sweep_of_table(), results.sweeps.failure()
+        fault = results.tuners.fault(live.loaded())
+        if failed is not None and failed.key.candidate.loaded is live.loaded():
+            fault = failed.fault
+        if known is not None and not fault and known.chart is not None:
+            return known.chart.picture()
+        if known is None and not fault:
+            return tags.div(class_="chart empty")
+        none = "None of the settings tried can be published for this table."
+        return tags.p(no_picture(fault) if fault else none, class_="empty-state")
+
+    def marker() -> Tag | None:
+        known, judged = results.sweep_of_table(), live.latest(results.settings)
+        if known is None or known.chart is None or judged is None:
+            return None
+        if not judged.found.exposes or not judged.found.error > 0:
+            return None
+        mark = known.chart.marks(judged.found, results.best())
+        return mark if judged.key == live.candidate else mark.add_class("stale")
+
+    live.show("picture", picture)
+    live.show("marker", marker)
 
 
 def no_picture(fault: str) -> str:
@@ -277,37 +263,28 @@ def no_picture(fault: str) -> str:
     return f"There is no picture: {fault}"
 
 
-def _serve_targets(
-    input: Inputs, live: Live, results: PolicyResults, request: Callable[[], TuningRequest | None]
-) -> None:
+def _serve_targets(live: Live, results: PolicyResults) -> None:
     """Where the current policy stands, and what would be better."""
 
     @reactive.effect
     def _() -> None:
-        live.remember({name: input[name]() for name in (*WISHES, "weaker")})
+        live.remember({name: live.input[name]() for name in (*WISHES, "weaker")})
 
     def serve_standing(name: str) -> None:
-        @live.session.output(id=f"stands_{name}")
-        @render.ui
-        def _() -> Tag | None:
-            judged, wanted = live.latest(results.settings), request()
+        def standing() -> Tag | None:
+            judged, wanted = live.latest(results.settings), results.request()
             if judged is None or wanted is None:
                 return None
             line = targets.standing(name, wanted.target, judged.found)
             return line if judged.key == wanted.candidate else line.add_class("stale")
 
+        live.show(f"stands_{name}", standing)
+
     for name in WISHES:
         serve_standing(name)
 
-    @reactive.calc
-    def best() -> Setting | None:
-        """The suggestion for the current policy and targets."""
-        known = results.sweeps.result(request())
-        return None if known is None else suggestion(known.report)
-
-    @render.ui
     def advice() -> Tag | None:
-        wanted = request()
+        wanted = results.request()
         if wanted is None:
             return None
         if fault := fault_of(wanted.target):
@@ -315,25 +292,24 @@ def _serve_targets(
         one, known = wanted.candidate, results.sweeps.result(wanted)
         if known is not None:
             return tags.div(targets.advice(known.report, wanted.target))
-        if results.tuners.fault(one.loaded) or results.settings.fault(one):
-            return None
-        if results.sweeps.fault(wanted):
-            return None
-        return tags.p("Looking for a suggestion…", class_="working")
+        faults = (results.tuners.fault(one.loaded), results.settings.fault(one),
+                  results.sweeps.fault(wanted))  # fmt: skip
+        return None if any(faults) else tags.p("Looking for a suggestion…", class_="working")
 
-    @reactive.effect
-    def _() -> None:
-        ui.update_action_button("recommend", disabled=best() is None)
-
-    @reactive.effect
-    @reactive.event(input.recommend)
-    async def _() -> None:
-        chosen = best()
+    async def recommend() -> None:
+        chosen = results.best()
         if chosen is not None:
             await live.send("controls", policy_controls.controls_of(chosen.policy))
 
+    live.show("advice", advice)
+    live.on("recommend", recommend)
 
-def _serve_columns(input: Inputs, live: Live, results: PolicyResults) -> None:
+    @reactive.effect
+    def _() -> None:
+        ui.update_action_button("recommend", disabled=results.best() is None)
+
+
+def _serve_columns(live: Live, results: PolicyResults) -> None:
     """What each column does, and what would help: at once if quick, otherwise on request."""
 
     def quick(report: rp.AuditReport) -> bool:
@@ -341,18 +317,10 @@ def _serve_columns(input: Inputs, live: Live, results: PolicyResults) -> None:
 
     @reactive.effect
     def _() -> None:
-        one, audit = live.candidate, live.audits.result(live.candidate)
-        if one is not None and audit is not None and quick(audit):
-            results.columns.request(one)
+        audit = live.audits.result(live.candidate)
+        if audit is not None and quick(audit):
+            results.columns.request(live.candidate)
 
-    @reactive.effect
-    @reactive.event(input.try_columns)
-    def _() -> None:
-        one = live.candidate
-        if one is not None:
-            results.columns.request(one)
-
-    @render.ui
     def hints() -> Tag | None:
         known = live.latest(results.columns)
         if known is None or not known.found.hints:
@@ -360,7 +328,6 @@ def _serve_columns(input: Inputs, live: Live, results: PolicyResults) -> None:
         now = known.key == live.candidate
         return result(hint_card(known.found), current=now) if now or quick(known.found) else None
 
-    @render.ui
     def columns_part() -> Tag | None:
         audit, known = live.latest(live.audits), live.latest(results.columns)
         if audit is None or live.policy() is None:
@@ -376,6 +343,10 @@ def _serve_columns(input: Inputs, live: Live, results: PolicyResults) -> None:
         else:
             content = TagList(notice(fault), button("try_columns", "Count it without each column"))
         return card("Columns", content)
+
+    live.on("try_columns", lambda: results.columns.request(live.candidate))
+    live.show("hints", hints)
+    live.show("columns_part", columns_part)
 
 
 def hint_card(report: rp.AuditReport) -> Tag:

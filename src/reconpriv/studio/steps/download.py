@@ -2,37 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from htmltools import Tag, TagList, tags
-from shiny import Inputs, reactive, render, req, ui
+from shiny import reactive, req, ui
 
 from reconpriv.studio.pieces.changes import since_release
 from reconpriv.studio.pieces.parts import alert_place, button, card, footer, notice
 from reconpriv.studio.work.background import Computation
 from reconpriv.studio.work.ledgers import ARCHIVE
-from reconpriv.studio.work.live import Live, present
+from reconpriv.studio.work.live import Content, Live, present
 from reconpriv.studio.work.plan import KEY_FILE, python_script, shell_command
-from reconpriv.studio.work.workspace import Published, Reports, zip_release
+from reconpriv.studio.work.workspace import Published, Workspace
 
 STEP = 5
 
 
 class Offer(NamedTuple):
-    """A file to download."""
+    """A file to download; ``content`` is None for a report, which is written in the background."""
 
     id: str
+    name: str
     title: str
     words: str
+    content: Callable[[Workspace, Published], Content] | None = None
 
 
-# The reports and the ledger may not be there: an output takes the place of their buttons.
+def _zip_of(work: Workspace, made: Published) -> str:
+    """The release as one file."""
+    target = work.folder("zip") / "release.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(made.release.path.iterdir()):
+            archive.write(file, f"release/{file.name}")
+    return str(target)
+
+
+def _ledger_of(work: Workspace, made: Published) -> str:
+    req(work.ledgers.keeps(made.key))
+    return str(work.ledgers.archive(made.key, work.folder("zip")))
+
+
 GIVE = (
-    Offer("release", "Release", "release.zip: the data, its groups and its description."),
+    Offer(
+        "release",
+        "release.zip",
+        "Release",
+        "release.zip: the data, its groups and its description.",
+        _zip_of,
+    ),
     Offer(
         "analyst_report",
+        "release-report.html",
         "Report for analysts",
         "HTML, made from the release alone: what is exact, what is estimated, how to ask.",
     ),
@@ -40,31 +63,43 @@ GIVE = (
 KEEP = (
     Offer(
         "key",
+        KEY_FILE,
         "Secret key",
         "Whoever has it can undo the randomisation. Store it with mode 0600, apart from the"
         " release; you need it to publish again.",
+        lambda _, made: [made.key.secret.hex() + "\n"],
     ),
     Offer(
         "ledger",
+        ARCHIVE,
         "Ledger of the key",
         f"{ARCHIVE}: what was published with the key, without data. Unpack it beside the key.",
+        _ledger_of,
     ),
     Offer(
         "internal_report",
+        "internal-report.html",
         "Internal report",
         "HTML for your records: groups at risk and all parameters of the raw table.",
     ),
     Offer(
         "script",
+        "publish.py",
         "Python script",
         "publish.py makes the same release with the same key. It names your table.",
+        lambda _, made: [python_script(made.shown_plan)],
     ),
-    Offer("command", "Shell command", "publish.sh does the same from a terminal."),
+    Offer(
+        "command",
+        "publish.sh",
+        "Shell command",
+        "publish.sh does the same from a terminal.",
+        lambda _, made: ["#!/bin/sh\n" + shell_command(made.shown_plan)],
+    ),
 )
-_OUTPUTS = ("analyst_report", "internal_report", "ledger")
 
 
-def panel() -> Tag:
+def panel(_: dict[str, Any]) -> Tag:
     """The static part."""
     return tags.div(
         alert_place("download_note"),
@@ -99,13 +134,15 @@ def _offers(id: str, title: str, words: str, offers: tuple[Offer, ...]) -> Tag:
 
 
 def _offer(offer: Offer) -> Tag:
+    """A file with its button; an output may say why it is not there."""
+    waits = offer.content is None or offer.id == "ledger"
     return tags.li(
         tags.div(
             tags.strong(offer.title),
             ui.output_ui("release_mark", inline=True) if offer.id == "release" else None,
             tags.span(offer.words, class_="muted"),
         ),
-        ui.output_ui(offer.id) if offer.id in _OUTPUTS else _download(offer),
+        ui.output_ui(offer.id) if waits else _download(offer),
     )
 
 
@@ -115,17 +152,50 @@ def _download(offer: Offer) -> Tag:
     return link.add_class("button")
 
 
-def serve(input: Inputs, live: Live) -> None:
+def serve(live: Live) -> None:
     """The reactive part."""
-    _serve_files(live)
-    _serve_reports(live)
+    work = live.workspace
+    # Written when first looked at; until then their rows say so.
+    reports: Computation[Published, dict[str, Path | str]] = Computation(
+        work.report_pool, work.write_reports
+    )
 
     @reactive.effect
-    @reactive.event(input.next_5)
-    async def _() -> None:
-        await live.go(STEP + 1)
+    def _() -> None:
+        if live.step() == STEP:
+            reports.request(live.published())
 
-    @render.ui
+    def serve_offer(offer: Offer) -> None:
+        def content() -> Content:
+            if offer.content is not None:
+                return offer.content(work, present(work.published))
+            return str(present(reports.result(live.published()))[offer.name])
+
+        def report() -> Tag:
+            found = reports.result(live.published())
+            if found is None:
+                return tags.span("Preparing…", class_="working")
+            made = found[offer.name]
+            return _download(offer) if isinstance(made, Path) else tags.p(made, class_="help")
+
+        live.offer(f"get_{offer.id}", offer.name, content)
+        if offer.content is None:
+            live.show(offer.id, report)
+
+    for offer in (*GIVE, *KEEP):
+        serve_offer(offer)
+
+    def ledger() -> Tag:
+        published = live.published()
+        if published is None or work.ledgers.keeps(published.key):
+            return _download(KEEP[1])
+        file = published.key.file
+        where = "The test key has none." if file is None else f"In {file.name}.ledger, by the key."
+        return tags.p(where, class_="help")
+
+    def changes(published: Published) -> list[str]:
+        return since_release(published, live.opened(), live.loaded(), live.policy())
+
     def stale() -> Tag | None:
         published = live.published()
         if published is None:
@@ -133,27 +203,25 @@ def serve(input: Inputs, live: Live) -> None:
         changed = changes(published)
         return stale_notice(published, changed) if changed else None
 
-    @render.ui
     def release_mark() -> TagList:
         published = present(live.published())
         return release_marks(test_key=published.key.is_test, older=bool(changes(published)))
 
-    def changes(published: Published) -> list[str]:
-        return since_release(published, live.opened(), live.loaded(), live.policy())
-
-    @reactive.effect
-    @reactive.event(input.republish)
-    async def _() -> None:
-        # Another table may have no roles yet: go as far as possible.
-        await live.go(max(step for step in live.workspace.open_steps if step < STEP))
-
-    @render.ui
     def recipes() -> TagList:
         plan = present(live.published()).shown_plan
         return TagList(
             _recipe("Shell", "command_text", shell_command(plan)),
             _recipe("Python", "script_text", python_script(plan)),
         )
+
+    live.show("ledger", ledger)
+    live.show("stale", stale)
+    live.show("release_mark", release_mark)
+    live.show("recipes", recipes)
+    live.show("download_note", lambda: notice(reports.fault(live.published())))
+    live.on("next_5", lambda: live.go(STEP + 1))
+    # Another table may have no roles yet: go as far as possible.
+    live.on("republish", lambda: live.go(max(one for one in work.open_steps if one < STEP)))
 
 
 def release_marks(*, test_key: bool, older: bool) -> TagList:
@@ -195,77 +263,3 @@ def _recipe(title: str, id: str, text: str) -> Tag:
         tags.pre(tags.code(text), id=id, tabindex="0"),
         class_="recipe",
     )
-
-
-def _serve_reports(live: Live) -> None:
-    """Both reports are written when first looked at; until then their rows say so."""
-    reports: Computation[Published, Reports] = Computation(
-        live.workspace.report_pool, live.workspace.write_reports
-    )
-
-    @reactive.effect
-    def _() -> None:
-        published = live.published()
-        if published is not None and live.step() == STEP:
-            reports.request(published)
-
-    @render.ui
-    def download_note() -> Tag | None:
-        return notice(reports.fault(live.published()))
-
-    def serve_report(offer: Offer, part: str) -> None:
-        @live.session.output(id=offer.id)
-        @render.ui
-        def _() -> Tag:
-            found = reports.result(live.published())
-            if found is None:
-                return tags.span("Preparing…", class_="working")
-            made = getattr(found, part)
-            return _download(offer) if isinstance(made, Path) else tags.p(made, class_="help")
-
-        name = "release-report.html" if part == "analyst" else "internal-report.html"
-
-        @live.session.output(id=f"get_{offer.id}")
-        @render.download_button(filename=name, media_type="text/html")
-        def _() -> str:
-            return str(getattr(present(reports.result(live.published())), part))
-
-    serve_report(GIVE[1], "analyst")
-    serve_report(KEEP[2], "internal")
-
-
-def _serve_files(live: Live) -> None:
-    workspace = live.workspace
-
-    def made() -> Published:
-        return present(workspace.published)
-
-    @render.download_button(filename="release.zip", media_type="application/zip")
-    def get_release() -> str:
-        return str(zip_release(made().release, workspace.folder("zip")))
-
-    @render.download_button(filename=KEY_FILE, media_type="text/plain")
-    def get_key() -> Iterator[str]:
-        yield made().key.secret.hex() + "\n"
-
-    @render.ui
-    def ledger() -> Tag:
-        published = live.published()
-        if published is None or workspace.ledgers.keeps(published.key):
-            return _download(KEEP[1])
-        file = published.key.file
-        where = "The test key has none." if file is None else f"In {file.name}.ledger, by the key."
-        return tags.p(where, class_="help")
-
-    @render.download_button(filename=ARCHIVE, media_type="application/zip")
-    def get_ledger() -> str:
-        req(workspace.ledgers.keeps(made().key))
-        return str(workspace.ledgers.archive(made().key, workspace.folder("zip")))
-
-    @render.download_button(filename="publish.py", media_type="text/x-python")
-    def get_script() -> Iterator[str]:
-        yield python_script(made().shown_plan)
-
-    @render.download_button(filename="publish.sh", media_type="text/x-shellscript")
-    def get_command() -> Iterator[str]:
-        yield "#!/bin/sh\n" + shell_command(made().shown_plan)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from htmltools import Tag, tags
-from shiny import Inputs, reactive, render, req, ui
+from htmltools import Tag, TagChild, tags
+from shiny import req, ui
 
 from reconpriv.messages.phrases import listed
 from reconpriv.sources.formats import local_formats, upload_endings
 from reconpriv.studio.pieces.parts import alert_place, button, card, facts, footer, notice
-from reconpriv.studio.work.background import Job
 from reconpriv.studio.work.live import Live
-from reconpriv.studio.work.workspace import Opened, explain
+from reconpriv.studio.work.workspace import Opened
 
 EXAMPLES = {
     "adult": ("Adult", "48,842 people of the 1994 US census; try occupation as sensitive."),
@@ -20,7 +20,7 @@ EXAMPLES = {
 }
 
 
-def panel() -> Tag:
+def panel(_: dict[str, Any]) -> Tag:
     """The static part."""
     return tags.div(
         tags.div(
@@ -66,57 +66,37 @@ def panel() -> Tag:
     )  # fmt: skip
 
 
-def serve(input: Inputs, live: Live) -> None:
+def serve(live: Live) -> None:
     """The reactive part."""
-    note = live.note("open")
+    input, note, look = live.input, live.note("open"), live.workspace.look
+    job = live.job("open", live.opened.set)
 
-    def done(opened: Opened) -> None:
-        note.set("")
-        live.opened.set(opened)
+    def upload() -> None:
+        (file, *_) = req(input.upload())
+        job.start(lambda: live.workspace.take_upload(file["datapath"], file["name"]))
 
-    job: Job[Opened] = Job(live.workspace.pool, done, lambda error: note.set(explain(error)))
-
-    @reactive.effect
-    @reactive.event(input.upload)
-    def _() -> None:
-        files = req(input.upload())
-        job.start(lambda: live.workspace.take_upload(files[0]["datapath"], files[0]["name"]))
-
-    @reactive.effect
-    @reactive.event(input.open_path)
-    def _() -> None:
+    def open_path() -> None:
         path = input.path().strip()
         if not path or path == "-":
             note.set("Enter the path of a file first.")
-            return
-        job.start(lambda: live.workspace.look(str(Path(path).expanduser())))
+        else:
+            job.start(lambda: look(str(Path(path).expanduser())))
 
     def serve_example(name: str) -> None:
-        @reactive.effect
-        @reactive.event(input[f"example_{name}"])
-        def _() -> None:
-            job.start(lambda: live.workspace.look(f"example:{name}"))
+        live.on(f"example_{name}", lambda: job.start(lambda: look(f"example:{name}")))
 
+    def opened() -> Tag | None:
+        working = tags.p("Looking at the table…", class_="working")
+        return working if job.busy() else summary_card(live.opened())
+
+    live.on("upload", upload)
+    live.on("open_path", open_path)
     for name in EXAMPLES:
         serve_example(name)
-
-    @reactive.effect
-    @reactive.event(input.next_1)
-    async def _() -> None:
-        if live.opened() is None:
-            note.set("Choose a table first: upload one, enter its path, or pick an example.")
-        else:
-            await live.go(2)
-
-    @render.ui
-    def open_note() -> Tag | None:
-        return notice(note())
-
-    @render.ui
-    def opened() -> Tag | None:
-        if job.busy():
-            return tags.p("Looking at the table…", class_="working")
-        return summary_card(live.opened())
+    first = "Choose a table first: upload one, enter its path, or pick an example."
+    live.on("next_1", lambda: live.go_if(live.opened() is not None, 2, "open", first))
+    live.show("open_note", lambda: notice(note()))
+    live.show("opened", opened)
 
 
 def summary_card(opened: Opened | None) -> Tag | None:
@@ -125,15 +105,10 @@ def summary_card(opened: Opened | None) -> Tag | None:
         return None
     summary = opened.summary
     identifiers = [column.name for column in summary.columns if column.identifier]
-    return card(
-        "The open table",
-        facts(
-            [
-                ("Table", tags.strong(opened.shown)),
-                ("Records", f"{summary.records:,}"),
-                ("Columns", f"{len(summary.columns)}"),
-                ("Nearly unique", ", ".join(identifiers) or "none"),
-            ]
-        ),
-        class_="good",
-    )
+    rows: list[tuple[str, TagChild]] = [
+        ("Table", tags.strong(opened.shown)),
+        ("Records", f"{summary.records:,}"),
+        ("Columns", f"{len(summary.columns)}"),
+        ("Nearly unique", ", ".join(identifiers) or "none"),
+    ]
+    return card("The open table", facts(rows), class_="good")

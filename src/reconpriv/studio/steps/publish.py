@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
+from typing import Any
 
 from htmltools import Tag, tags
-from shiny import Inputs, reactive, render, req, ui
+from shiny import reactive, req, ui
 
 import reconpriv as rp
 from reconpriv.messages.phrases import kept_words, share_words
@@ -33,17 +33,16 @@ from reconpriv.studio.pieces.parts import alert_place, button, card, facts, foot
 from reconpriv.studio.pieces.remedy_words import ROWS_PER_PERSON, page_words
 from reconpriv.studio.pieces.verdict import promise_rows
 from reconpriv.studio.work.background import Job
-from reconpriv.studio.work.given_key import UnknownLedgerError, Uploads, chosen_key
+from reconpriv.studio.work.keys import UnknownLedgerError, Uploads, chosen_key
 from reconpriv.studio.work.ledgers import ARCHIVE
 from reconpriv.studio.work.live import Candidate, Live, present
 from reconpriv.studio.work.plan import KEY_FILE, PublicationPlan
 from reconpriv.studio.work.workspace import CancelledError, Published, explain
 
 _POLL_SECONDS = 0.15
-_PLANNED = {one.name for one in fields(PublicationPlan)}
 
 
-def panel() -> Tag:
+def panel(_: dict[str, Any]) -> Tag:
     """The static part."""
     return tags.div(
         tags.div(
@@ -61,8 +60,9 @@ def panel() -> Tag:
     )  # fmt: skip
 
 
-def serve(input: Inputs, live: Live) -> None:
+def serve(live: Live) -> None:
     """The reactive part."""
+    input, workspace = live.input, live.workspace
     note, key_note = live.note("publish"), live.note("key")
     unknown: reactive.Value[rp.Key | None] = reactive.value(None)
     # What a ledger refused, and what was ticked when it did; a change of settings makes both void.
@@ -91,23 +91,10 @@ def serve(input: Inputs, live: Live) -> None:
         stopped = isinstance(error, CancelledError)
         note.set("Cancelled; nothing was left behind." if stopped else explain(error))
 
-    job: Job[Published] = Job(live.workspace.pool, done, failed)
-    _serve_views(input, live, job)
-    _serve_key(input, live)
+    job: Job[Published] = Job(workspace.pool, done, failed)
 
-    @render.ui
-    def consents() -> Tag:
+    def publish() -> None:
         candidate = live.candidate
-        return consent_cards(asked(), {} if candidate is None else ticked.get(candidate, {}))
-
-    @render.ui
-    def unused_key() -> Tag | None:
-        return None if unknown() is None else unused_key_box()
-
-    @reactive.effect
-    @reactive.event(input.publish)
-    def _() -> None:
-        candidate, workspace = live.candidate, live.workspace
         if candidate is None:
             note.set(f"First choose a policy that can be used. {live.note('policy')()}".strip())
             return
@@ -123,59 +110,53 @@ def serve(input: Inputs, live: Live) -> None:
         note.set("")
         ticked.clear()
         ticked[candidate] = ticked_boxes(input, asked())
-        given = arguments_of(ticked[candidate])
-        accepted = {name: given.pop(name) for name in list(given) if name in _PLANNED}
-        plan = replace(_plan(candidate, test_key=key.is_test), **accepted)
+        accepted, consents = arguments_of(ticked[candidate])
+        plan = replace(_plan(candidate, test_key=key.is_test), accepted=accepted)
         generated = input.key_kind() in ("generate", "another")
         workspace.cancel.clear()
         workspace.progress = ("starting", 0.0)
         job.start(
-            lambda: workspace.publish(candidate.loaded, plan, key, generated=generated, **given)
+            lambda: workspace.publish(candidate.loaded, plan, key, generated=generated, **consents)
         )
 
+    def consents() -> Tag:
+        candidate = live.candidate
+        return consent_cards(asked(), {} if candidate is None else ticked.get(candidate, {}))
 
-def _serve_views(input: Inputs, live: Live, job: Job[Published]) -> None:
-    note, key_note = live.note("publish"), live.note("key")
+    _serve_views(live, job)
+    _serve_key(live)
+    live.on("publish", publish)
+    live.show("consents", consents)
+    live.show("unused_key", lambda: None if unknown() is None else unused_key_box())
 
-    @reactive.effect
-    @reactive.event(input.cancel)
-    def _() -> None:
-        live.workspace.stop()
 
-    @reactive.effect
-    @reactive.event(input.next_4)
-    async def _() -> None:
-        if live.published() is None:
-            note.set("Publish first: there is nothing to download yet.")
-        else:
-            await live.go(5)
+def _serve_views(live: Live, job: Job[Published]) -> None:
+    """The plan, what is running, and what came of it."""
+    workspace, note = live.workspace, live.note("publish")
 
-    @render.ui
     def plan_facts() -> Tag | None:
         candidate, audit = live.candidate, live.latest(live.audits)
         if candidate is None:
             return tags.p("Choose roles and a policy first.", class_="muted")
         return plan_view(candidate, None if audit is None else audit.found)
 
-    @render.ui
-    def key_note_place() -> Tag | None:
-        return notice(key_note())
-
-    @render.ui
     def publish_note() -> Tag | None:
-        text = note()
-        return notice(text, "info" if text.startswith("Cancelled") else "error")
+        return notice(note(), "info" if note().startswith("Cancelled") else "error")
 
     @reactive.effect
     async def _() -> None:
         if job.busy():
             reactive.invalidate_later(_POLL_SECONDS)
-            stage, done = live.workspace.progress
+            stage, done = workspace.progress
             await live.send("progress", {"stage": f"{stage.capitalize()}…", "done": done})
 
-    @render.ui
-    def publishing() -> Tag:
-        return progress_card() if job.busy() else result_card(live)
+    live.on("cancel", workspace.stop)
+    first = "Publish first: there is nothing to download yet."
+    live.on("next_4", lambda: live.go_if(live.published() is not None, 5, "publish", first))
+    live.show("plan_facts", plan_facts)
+    live.show("key_note_place", lambda: notice(live.note("key")()))
+    live.show("publish_note", publish_note)
+    live.show("publishing", lambda: progress_card() if job.busy() else result_card(live))
 
 
 def plan_view(candidate: Candidate, report: rp.AuditReport | None) -> Tag:
@@ -205,11 +186,10 @@ def plan_view(candidate: Candidate, report: rp.AuditReport | None) -> Tag:
     return tags.div(facts([(name, words) for name, words in said.items() if words]))
 
 
-def _serve_key(input: Inputs, live: Live) -> None:
+def _serve_key(live: Live) -> None:
     """The choice of a key is redrawn whenever the table, or its key, changes."""
-    workspace = live.workspace
+    input, workspace, ledgers = live.input, live.workspace, live.workspace.ledgers
 
-    @render.ui
     def key_choice() -> Tag | None:
         live.published()
         opened = present(live.loaded()).opened
@@ -218,18 +198,16 @@ def _serve_key(input: Inputs, live: Live) -> None:
         newer = opened.identity not in workspace.keys.keys
         return key_radios(key_options(workspace.key_of(opened), newer=newer), test=test)
 
-    def key_of_table() -> rp.Key:
+    def key() -> rp.Key:
         return present(workspace.key_of(present(workspace.loaded).opened)).key
 
-    @render.download_button(filename=KEY_FILE, media_type="text/plain")
-    def get_table_key() -> Iterator[str]:
-        yield key_of_table().secret.hex() + "\n"
+    def ledger() -> str:
+        req(ledgers.keeps(key()))
+        return str(ledgers.archive(key(), workspace.folder("zip")))
 
-    @render.download_button(filename=ARCHIVE, media_type="application/zip")
-    def get_table_ledger() -> str:
-        key = key_of_table()
-        req(workspace.ledgers.keeps(key))
-        return str(workspace.ledgers.archive(key, workspace.folder("zip")))
+    live.show("key_choice", key_choice)
+    live.offer("get_table_key", KEY_FILE, lambda: [key().secret.hex() + "\n"])
+    live.offer("get_table_ledger", ARCHIVE, ledger)
 
 
 def _plan(candidate: Candidate, *, test_key: bool) -> PublicationPlan:

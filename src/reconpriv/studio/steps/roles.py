@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from htmltools import Tag, TagList, tags
-from shiny import Inputs, reactive, render, ui
+from shiny import Inputs, reactive, ui
 
 import reconpriv as rp
 from reconpriv.errors import InputError
+from reconpriv.proposals import Proposal
 from reconpriv.studio.pieces.parts import alert_place, choice, footer, grid, notice, select
-from reconpriv.studio.pieces.proposed import Proposed, proposal_of, serve_giveaways
 from reconpriv.studio.pieces.remedy_words import MISSING, ROWS_PER_PERSON
-from reconpriv.studio.work.background import Job
+from reconpriv.studio.work.background import Computation
 from reconpriv.studio.work.live import Live, present
 from reconpriv.studio.work.plan import DeclaredRoles
 from reconpriv.studio.work.workspace import LoadedTable, Opened, explain
@@ -37,7 +38,7 @@ _HELP = (
 )  # fmt: skip
 
 
-def panel() -> Tag:
+def panel(_: dict[str, Any]) -> Tag:
     """The static part."""
     return tags.div(
         tags.p(
@@ -55,54 +56,125 @@ def panel() -> Tag:
     )  # fmt: skip
 
 
-def serve(input: Inputs, live: Live) -> None:
+def serve(live: Live) -> None:
     """The reactive part."""
-    note = live.note("roles")
+    input, workspace, note = live.input, live.workspace, live.note("roles")
 
     def done(loaded: LoadedTable) -> None:
-        note.set("")
         live.loaded.set(loaded)
-        live.workspace.step = 3
-        live.step.set(3)
+        live.go(3)
 
-    job: Job[LoadedTable] = Job(live.workspace.pool, done, lambda error: note.set(explain(error)))
+    job = live.job("roles", done)
 
-    @render.ui
     def columns() -> TagList:
-        opened, draft = present(live.opened()), live.workspace.draft
+        opened, draft = present(live.opened()), workspace.draft
         return roles_form(opened, draft, proposal_of(opened, draft))
+
+    def form() -> dict[str, Any]:
+        return _read_form(input, present(live.opened()))
 
     @reactive.effect
     def _() -> None:
-        live.workspace.draft |= _read_form(input, present(live.opened()))
+        workspace.draft |= form()
 
-    def roles_now() -> dict[str, str]:
-        opened = live.opened()
-        return {} if opened is None else _read_form(input, opened)["roles"]
+    serve_giveaways(live, lambda: form()["roles"])
 
-    serve_giveaways(live, roles_now)
-
-    @reactive.effect
-    @reactive.event(input.next_2)
-    async def _() -> None:
-        opened = present(live.opened())
+    def load() -> None:
+        opened, loaded = present(live.opened()), live.loaded()
         try:
-            roles = chosen_roles(_read_form(input, opened))
+            roles = chosen_roles(form())
         except rp.ReconprivError as error:
             note.set(explain(error))
             return
-        loaded = live.loaded()
         if loaded is not None and (loaded.opened, loaded.roles) == (opened, roles):
             note.set("")
-            await live.go(3)
+            live.go(3)
         else:
-            job.start(lambda: live.workspace.load(opened, roles))
+            job.start(lambda: workspace.load(opened, roles))
 
-    @render.ui
     def roles_note() -> Tag | None:
-        if job.busy():
-            return tags.p("Counting groups…", class_="working")
-        return notice(note())
+        counting = tags.p("Counting groups…", class_="working")
+        return counting if job.busy() else notice(note())
+
+    live.show("columns", columns)
+    live.on("next_2", load)
+    live.show("roles_note", roles_note)
+
+
+def proposal_of(opened: Opened, draft: Mapping[str, Any]) -> dict[str, Proposal]:
+    """What is proposed, and the sensitive column that was named when the studio was started."""
+    found = {one.column: one for one in opened.proposals.columns}
+    named = draft.get("sensitive")
+    if named in found:
+        found[named] = replace(found[named], role="sensitive", reason="", bins="")
+    return found
+
+
+def giveaways(opened: Opened, proposals: rp.Proposals) -> dict[str, str]:
+    """The columns to leave out only because they tell the sensitive one, with the reason."""
+    before = set(opened.proposals.named("drop"))
+    return {
+        one.column: one.reason
+        for one in proposals.columns
+        if one.role == "drop" and one.column not in before
+    }
+
+
+def giveaway_notice(opened: Opened, proposals: rp.Proposals) -> Tag | None:
+    """Which columns tell the sensitive one."""
+    found = giveaways(opened, proposals)
+    if not found:
+        return None
+    words = "; ".join(f"{name!r} {reason}" for name, reason in found.items())
+    it = "it is" if len(found) == 1 else "they are"
+    return notice(
+        f"{words}. Randomising a value protects nobody if a public column tells it, so {it} left"
+        " out unless you say otherwise.",
+        "warning",
+        lead=f"Columns that tell {proposals.sensitive!r}: ",
+    )
+
+
+def serve_giveaways(live: Live, roles: Callable[[], Mapping[str, str]]) -> None:
+    """Once a column is sensitive, leave out those that tell its value, and say so.
+
+    ``roles`` are those of the form. If the proposals cannot be made, the audit names the columns.
+    """
+    proposals: Computation[tuple[Opened, str], rp.Proposals] = Computation(
+        live.workspace.report_pool, lambda key: rp.propose_roles(key[0].source, sensitive=key[1])
+    )
+
+    @reactive.calc
+    def key() -> tuple[Opened, str] | None:
+        """The open table and the column of it that is sensitive in the form."""
+        opened = live.opened()
+        names = [name for name, role in roles().items() if role == "sensitive"]
+        return (opened, names[0]) if opened is not None and len(names) == 1 else None
+
+    @reactive.calc
+    def current() -> rp.Proposals | None:
+        return proposals.result(key())
+
+    reactive.effect(lambda: proposals.request(key()))
+
+    @reactive.effect
+    @reactive.event(current)
+    async def _() -> None:
+        opened, now = live.opened(), current()
+        # Only once: whoever makes such a column public again has read why it was left out.
+        if opened is None or now is None or not live.workspace.acts_first(opened, now):
+            return
+        names = [column.name for column in opened.summary.columns]
+        await live.send("leave-out", {
+            f"role_{opened.number}_{names.index(name)}": f"Left out: it {reason}."
+            for name, reason in giveaways(opened, now).items()
+        })  # fmt: skip
+
+    def giveaway_note() -> Tag | None:
+        opened, now = live.opened(), current()
+        return None if opened is None or now is None else giveaway_notice(opened, now)
+
+    live.show("giveaway_note", giveaway_note)
 
 
 def _read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
@@ -172,7 +244,7 @@ def _is_text(column: Any) -> bool:
     return bool(column.kind == "string")
 
 
-def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Proposed]) -> TagList:
+def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Proposal]) -> TagList:
     """One row per column, as the draft has it, if it does; otherwise as proposed."""
     roles, bins, groups = (draft.get(name, {}) for name in ("roles", "bins", "groups"))
     rows = []
@@ -212,18 +284,18 @@ def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Pro
     )
 
 
-def _role(name: str, field: str, role: str, first: Proposed) -> Tag:
+def _role(name: str, field: str, role: str, first: Proposal) -> Tag:
     """The choice of a role, why one is proposed, and what the choice did to another column."""
     chosen = select(f"role_{field}", ROLES, role, label=f"Role of {name}", class_="role")
     chosen.attrs["data-role"] = role
-    return tags.div(
-        chosen,
-        tags.p(f"Proposed: {ROLES[first.role]}. {first.reason}", class_="help reason")
-        if first.reason
-        else None,
-        tags.p({"data-column": name}, role="status", class_="help role-said"),
-        class_="role-cell",
-    )
+    why = first.reason
+    if not why or why == f"{first.distinct:,} values":  # which is in the row already
+        proposed = None
+    else:
+        words = f"Proposed: {ROLES[first.role]}. {why[:1].upper()}{why[1:]}."
+        proposed = tags.p(words, class_="help reason")
+    said = tags.p({"data-column": name}, role="status", class_="help role-said")
+    return tags.div(chosen, proposed, said, class_="role-cell")
 
 
 def _recoding(column: Any, field: str, bins: str | None, groups: str | None) -> Tag:

@@ -93,8 +93,10 @@ class Computation(Generic[K, T]):
         self._job: Job[Computed[K, T] | Failed[K]] = Job(pool, self._outcome.set, lambda _: None)
         self.busy = self._job.busy
 
-    def request(self, key: K) -> None:
+    def request(self, key: K | None) -> None:
         """Compute the result for this key next, unless it is there or on its way."""
+        if key is None:
+            return
         with reactive.isolate():
             known, running = self._outcome(), self.busy() and self._requested == key
         if not running and (known is None or known.key != key):

@@ -42,11 +42,11 @@ class Ledgers:
         return replace(key, file=folder / KEY_FILE)
 
     def keeps(self, key: rp.Key) -> bool:
-        """Whether the ledger of this key is here rather than beside a key file."""
+        """True if the ledger of this key is here rather than beside a key file."""
         return key.file is not None and key.file.parent in self.folders.values()
 
     def knows(self, key: rp.Key) -> bool:
-        """Whether a ledger for this key is here or beside its file; the test key needs none."""
+        """True if a ledger for this key is here or beside its file; the test key needs none."""
         folder = self.folders.get(key.secret)
         here = folder is not None and (folder / LEDGER).exists()
         return here or key.file is not None or key.is_test
@@ -72,9 +72,8 @@ class Ledgers:
         self.taken[key.secret] = ledger
         _write(mine, ledger)
         count = place.with_name(TRIALS)
-        if trials is None:
-            count.unlink(missing_ok=True)
-        else:
+        count.unlink(missing_ok=True)
+        if trials is not None:
             _write(count, trials)
 
     def archive(self, key: rp.Key, folder: Path) -> Path:

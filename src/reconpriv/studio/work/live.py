@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from shiny import reactive
+from htmltools import TagChild
+from shiny import Inputs, reactive, render
 from shiny.session import Session
 from shiny.types import SilentException
 
 import reconpriv as rp
-from reconpriv.studio.work.background import Computation, Computed
-from reconpriv.studio.work.workspace import LoadedTable, Opened, Published, Workspace
+from reconpriv.studio.work.background import Computation, Computed, Job
+from reconpriv.studio.work.workspace import LoadedTable, Opened, Published, Workspace, explain
 
-STEPS = ("Table", "Roles", "Policy", "Publish", "Download", "Ask")
 _WORST = 6
 
 T = TypeVar("T")
+Content = str | Sequence[str]
+"""The path of a file to download, or the texts that it holds."""
 
 
 def present(value: T | None) -> T:
@@ -37,7 +39,6 @@ class Live:
     """The reactive side of a workspace, for one page; it starts where the workspace is."""
 
     def __init__(self, workspace: Workspace, session: Session) -> None:
-        """Show the workspace in a session of the browser."""
         self.workspace = workspace
         self.session = session
         self.step: reactive.Value[int] = reactive.value(workspace.step)
@@ -50,6 +51,41 @@ class Live:
         )
         self._seen = workspace.revision
         self._notes: dict[str, reactive.Value[str]] = {}
+
+    @property
+    def input(self) -> Inputs:
+        """The inputs of the page."""
+        return self.session.input
+
+    def on(self, id: str, act: Callable[[], Any]) -> None:
+        """Act whenever a button is clicked or an input changes."""
+        reactive.effect(reactive.event(self.input[id])(act))
+
+    def show(self, id: str, draw: Callable[[], TagChild]) -> None:
+        """Draw a place of the page anew whenever what it depends on changes."""
+
+        @self.session.output(id=id)
+        @render.ui
+        def _() -> TagChild:
+            return draw()
+
+    def offer(self, id: str, name: str, content: Callable[[], Content]) -> None:
+        """Let a button download a file of this name."""
+
+        @self.session.output(id=id)
+        @render.download_button(filename=name)
+        def _() -> Content:
+            return content()
+
+    def job(self, place: str, done: Callable[[T], object]) -> Job[T]:
+        """Work on the table; if it fails, the note at a place explains why."""
+        note = self.note(place)
+
+        def succeeded(result: T) -> None:
+            note.set("")
+            done(result)
+
+        return Job(self.workspace.pool, succeeded, lambda error: note.set(explain(error)))
 
     @property
     def candidate(self) -> Candidate | None:
@@ -98,8 +134,15 @@ class Live:
                 return "Another tab published a release."
         return "Another tab changed the settings."
 
-    async def go(self, step: int) -> None:
+    def go(self, step: int) -> None:
         """Show a step, if it can be visited."""
         if step in self.workspace.open_steps:
             self.workspace.step = step
             self.step.set(step)
+
+    def go_if(self, ready: bool, step: int, place: str, words: str) -> None:
+        """Show a step, or explain at a place what is to be done first."""
+        if ready:
+            self.go(step)
+        else:
+            self.note(place).set(words)

@@ -1,4 +1,4 @@
-"""What the user has chosen, as one frozen object, and the same as a script and a command."""
+"""What the user has chosen, and the same as a script and as a command."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class DeclaredRoles:
 class PublicationPlan:
     """Everything that a release depends on except the key.
 
-    The last three are what the steward accepts; ``max_unique`` is None for the usual limit.
+    ``accepted`` is what the steward accepts, as arguments of publish, audit and report.
     """
 
     source: str
@@ -71,19 +71,7 @@ class PublicationPlan:
     policy: rp.Policy
     test_key: bool = False
     uploaded: bool = False
-    keep_identifier: tuple[str, ...] = ()
-    keep_giveaway: tuple[str, ...] = ()
-    max_unique: float | None = None
-
-    @property
-    def accepted(self) -> dict[str, Any]:
-        """What the steward accepts, as arguments of publish, audit and report."""
-        said = {
-            "keep_identifier": list(self.keep_identifier),
-            "keep_giveaway": list(self.keep_giveaway),
-            "max_unique": self.max_unique,
-        }
-        return {name: value for name, value in said.items() if value not in ([], None)}
+    accepted: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_table(source: str, roles: DeclaredRoles) -> rp.Table:
@@ -144,7 +132,7 @@ def shell_command(plan: PublicationPlan) -> str:
         for name, value in columns.items():
             text = value if isinstance(value, str) else file_of(value)
             parts.append((f"--{option}", assigned(name, text)))
-    for option, value in (said | plan.accepted).items():
+    for option, value in {**said, **plan.accepted}.items():
         text = listed(value) if isinstance(value, list) else str(value)
         parts.append((f"--{option.replace('_', '-')}", text))
     parts += policy_parts(plan.policy, file_of)

@@ -11,8 +11,6 @@ import shutil
 import tempfile
 import threading
 import traceback
-import zipfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.studio.pieces.remedy_words import page_words
-from reconpriv.studio.work.keys import KeyRing, TableKey, identity_of_path, identity_of_upload
+from reconpriv.studio.work.keys import KeyRing, TableKey, identity_of
 from reconpriv.studio.work.ledgers import Ledgers
 from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan, read_table
 
@@ -90,15 +88,6 @@ class Published:
         return replace(self.plan, source=self.loaded.opened.shown)
 
 
-@dataclass(frozen=True)
-class Reports:
-    """Both reports of a release; if one could not be made, the reason instead."""
-
-    published: Published
-    internal: Path | str
-    analyst: Path | str
-
-
 class Workspace:
     """What is open at the moment; ``draft`` holds inputs as last seen.
 
@@ -124,8 +113,7 @@ class Workspace:
         self.pool, self.quick_pool, self.sweep_pool, self.report_pool = self._pools = tuple(
             ThreadPoolExecutor(1, name) for name in ("table", "quick", "sweep", "report")
         )
-        # Proposals once a column was sensitive, by opening and column; and those acted on.
-        self._proposed: dict[tuple[int, str], rp.Proposals] = {}
+        # Openings and sensitive columns for which the columns that tell the latter were left out.
         self._acted_on: set[tuple[int, str | None]] = set()
 
     @property
@@ -148,10 +136,11 @@ class Workspace:
         """Inspect a table and open it in the workspace."""
         number = 0 if self.opened is None else self.opened.number + 1
         summary, proposals = rp.describe(source), rp.propose_roles(source)
-        identity = identity_of_upload(Path(source)) if uploaded else identity_of_path(source)
-        opened = Opened(source, shown or source, uploaded, summary, proposals, number, identity)
-        self.opened = opened
-        return opened
+        identity = identity_of(source, uploaded=uploaded)
+        self.opened = Opened(
+            source, shown or source, uploaded, summary, proposals, number, identity
+        )
+        return self.opened
 
     def take_upload(self, file: str, name: str) -> Opened:
         """Move an upload to a separate folder under its own name: the extension gives its type."""
@@ -163,19 +152,11 @@ class Workspace:
         """The key that a table was published with in this studio."""
         return self.keys.of(opened.identity, opened.shown, uploaded=opened.uploaded)
 
-    def propose(self, opened: Opened, sensitive: str) -> rp.Proposals:
-        """Propose roles anew, once: columns that tell the sensitive one are left out."""
-        known, key = self._proposed, (opened.number, sensitive)
-        if key not in known:
-            known[key] = rp.propose_roles(opened.source, sensitive=sensitive)
-        return known[key]
-
     def acts_first(self, opened: Opened, proposals: rp.Proposals) -> bool:
         """True for the first page that acts on these proposals, and for no other."""
-        key = opened.number, proposals.sensitive
-        first = key not in self._acted_on
+        before, key = len(self._acted_on), (opened.number, proposals.sensitive)
         self._acted_on.add(key)
-        return first
+        return len(self._acted_on) > before
 
     def load(self, opened: Opened, roles: DeclaredRoles) -> LoadedTable:
         """Assign roles to the columns; the first audit counts the cells and keeps them."""
@@ -231,13 +212,9 @@ class Workspace:
                 raise CancelledError
 
         out = self.folder("made") / "release"
-        try:
-            release = loaded.table.publish(
-                plan.policy, out, key=key, progress=progress, **plan.accepted, **consents
-            )
-        except KeyboardInterrupt:
-            # The engine was interrupted; on the event loop this would end the whole studio.
-            raise CancelledError from None
+        release = loaded.table.publish(
+            plan.policy, out, key=key, progress=progress, **plan.accepted, **consents
+        )
         before = self.published
         self.published = Published(plan, release, key, generated, loaded)
         shown, made = loaded.opened.shown, self.published.made
@@ -249,8 +226,8 @@ class Workspace:
                 before.loaded.table.close()
         return self.published
 
-    def write_reports(self, published: Published) -> Reports:
-        """Write both reports beside the release; they take a few seconds."""
+    def write_reports(self, published: Published) -> dict[str, Path | str]:
+        """Both reports of a release, by their names; if one could not be made, the reason."""
         folder = self.folder("reports")
         loaded, plan, release = published.loaded, published.plan, published.release
 
@@ -261,19 +238,18 @@ class Workspace:
                     table.keep_one_row_each(published.key)
                 table.report(plan.policy, file, release=release, source=shown, **plan.accepted)
 
-        def made(name: str, write: Callable[[Path], object]) -> Path | str:
-            file = folder / name
+        made: dict[str, Path | str] = {}
+        writers: dict[str, Any] = {
+            "internal-report.html": internal,
+            "release-report.html": release.report,
+        }
+        for name, write in writers.items():
             try:
-                write(file)
+                write(folder / name)
+                made[name] = folder / name
             except rp.ReconprivError as error:
-                return explain(error)
-            return file
-
-        return Reports(
-            published,
-            made("internal-report.html", internal),
-            made("release-report.html", release.report),
-        )
+                made[name] = explain(error)
+        return made
 
     def stop(self) -> None:
         """Stop a publication, whether it is counting or writing."""
@@ -295,15 +271,6 @@ def safe_name(name: str) -> str:
     """The last part of a file's name, without characters special in a path or a pattern."""
     plain = re.sub(r"[^\w.()+ -]", "_", re.split(r"[\\/]", name)[-1]).lstrip(".")
     return plain[-120:] or "table"
-
-
-def zip_release(release: rp.Release, folder: Path) -> Path:
-    """The release as one file."""
-    target = folder / "release.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(release.path.iterdir()):
-            archive.write(file, f"release/{file.name}")
-    return target
 
 
 def explain(error: BaseException) -> str:
