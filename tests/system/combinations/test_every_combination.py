@@ -21,9 +21,9 @@ import reconpriv as rp
 from reconpriv.answers.beside_truth import ask
 from reconpriv.ask.form import FormQuestion
 from reconpriv.attacks.run import ATTACKS, Effort, attack, attack_release, on_releases
-from reconpriv.studio.pieces.answers import answer_cards
 from reconpriv.studio.pieces.policy_controls import controls_of, policy_of
 from reconpriv.studio.pieces.verdict import verdict_card
+from reconpriv.studio.steps.ask import answer_card
 from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan
 from reconpriv.studio.work.workspace import Workspace
 
@@ -140,12 +140,9 @@ class Walk:
             published = workspace.publish(loaded, plan, self.key, generated=False)
             assert freeze.hashes(published.release.path) == freeze.hashes(self.folder / "release")
             question = FormQuestion(value="2", where="sex = 'f'")
-            assert str(
-                answer_cards([ask(published.release.answerer, loaded.table.truth, question)])
-            )
+            assert str(answer_card(ask(published.release.answerer, loaded.table.truth, question)))
             reports = workspace.write_reports(published)
-            assert isinstance(reports.internal, Path), reports.internal
-            assert isinstance(reports.analyst, Path), reports.analyst
+            assert all(isinstance(one, Path) for one in reports.values()), reports
         finally:
             workspace.close()
 

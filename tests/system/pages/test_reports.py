@@ -433,7 +433,7 @@ def test_the_commands_write_both_reports(cli, tmp_path):
     done = cli("audit", *options, "--report", tmp_path / "i.html")
     assert done.code == 2 and "exists already" in done.err
     rows = ("--sql", "SELECT * FROM input WHERE s <> 'z'")
-    done = cli("audit", *options, *rows, "--report", tmp_path / "j.html")
+    done = cli("audit", *options, *rows, "-p", 0.95, "--report", tmp_path / "j.html")
     assert done.code == 1 and (tmp_path / "j.html").exists()
     names = ["a.html", "i.html", "j.html", "r", "t.parquet"]
     assert sorted(f.name for f in tmp_path.iterdir()) == names
