@@ -21,6 +21,7 @@ from reconpriv.columns.schema import (
 )
 from reconpriv.messages.one_line import shortened
 from reconpriv.messages.readable import Readable
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.tuning.hints import MANY_VALUES, NUMBER_TEXT
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _giveaways(
     told: list[Giveaway] = []
     for column in likely:
         alone = Schema((column,), sensitive, domain, sum(counts.values()))
-        parts = engine.map_groups(alone, CountPairs(alone), drop_missing=drop_missing)
+        parts = engine.map_groups(GroupBy(alone, drop_missing), CountPairs(alone))
         told += told_alone(JointCounts(alone).join(parts), ())
     return {one.columns[0]: one for one in told}
 

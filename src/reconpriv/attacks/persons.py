@@ -24,6 +24,7 @@ from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import Control, Remedy
 from reconpriv.policy.policy import Policy
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.theory.arrays import Flags, Ints
 from reconpriv.theory.perturbation import local_privacy_level
 from reconpriv.theory.votes import vote_success
@@ -58,7 +59,7 @@ def peoples_rows(
         batch = _one_each(collect(table.batches(progress=heard), table.schema))
         return AttackedTable(schema, plain, batch, progress=heard), 0
     schema = checks.by_person
-    batches = checks.engine.batches(schema, drop_missing=checks.drop_missing, progress=heard)
+    batches = checks.engine.batches(GroupBy(schema, checks.drop_missing), heard)
     cube = collect(batches, schema)
     batch = cube.as_batch()
     known = cube.values[0].is_valid().to_numpy(zero_copy_only=False)[cube.codes[0]]

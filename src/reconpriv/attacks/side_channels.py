@@ -24,6 +24,7 @@ from reconpriv.engines.base import Layout, Progress, no_progress
 from reconpriv.engines.record_file import rows_per_row_group
 from reconpriv.engines.writer import write_release_files
 from reconpriv.policy.policy import Policy
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.kernel import PublishedBatch, PublishedCells
 from reconpriv.protect.margins.planned import PlannedTable
 from reconpriv.release.folder import ReleaseFolder
@@ -152,10 +153,9 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
         bool(stored.group_files),
     )
     with temporary("attack") as work:
-        write_release_files(
-            [batch], schema, lambda _: iter([published]), Path(work), layout, no_progress,
-            cube.whole.schema,
-        )  # fmt: skip
+        grouping = GroupBy(schema, coarsening=stored.manifest.protect)
+        publish = lambda _: iter([published])  # noqa: E731
+        write_release_files([batch], grouping, publish, Path(work), layout, no_progress)
         if stored.margin_files:
             tables = [PlannedTable(table, 0) for table in read_margins(stored)]
             write_tables(Path(work), tables, cube.whole.schema, layout.file_format)

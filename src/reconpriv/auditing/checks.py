@@ -24,6 +24,7 @@ from reconpriv.auditing.single_records import count_unique
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import MAX_UNIQUE, Column, Schema, Value, looks_like_identifier
 from reconpriv.messages.remedies import Advice, Control, Remedy, either
+from reconpriv.protect.group_by import GroupBy
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine, Written
@@ -176,7 +177,7 @@ class Checks:
             return None
         if self.one_row_each:
             return People(people=self.schema.records, most=1)
-        parts = self.engine.map_groups(self.by_person, count_people, drop_missing=self.drop_missing)
+        parts = self.engine.map_groups(GroupBy(self.by_person, self.drop_missing), count_people)
         return sum(parts, People())
 
     def people_obstacle(self) -> Obstacle | None:
@@ -220,6 +221,6 @@ class Checks:
         public, found = self.schema.public, {}
         for column in public:
             rest = replace(self.schema, public=tuple(one for one in public if one != column))
-            parts = self.engine.map_groups(rest, count_unique, drop_missing=self.drop_missing)
+            parts = self.engine.map_groups(GroupBy(rest, self.drop_missing), count_unique)
             found[column.name] = sum(parts)
         return found

@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
 
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
-from reconpriv.engines.base import Engine, Progress, no_progress
+from reconpriv.engines.base import Engine, Progress, T, no_progress
 from reconpriv.engines.local import LocalEngine
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.protection import NO_COARSENING, Coarsening
+from reconpriv.policy.protection import Coarsening
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class GroupedTable:
-    """The records of a table, and how its groups are made.
-
-    Records without a sensitive value are left out if ``drop_missing``.
-    """
+    """The records of a table, and how its groups are made."""
 
     engine: Engine
-    schema: Schema
-    drop_missing: bool
-    coarsening: Coarsening = NO_COARSENING
-    progress: Progress = field(default=no_progress, compare=False)
+    grouping: GroupBy
+    progress: Progress = no_progress
 
     @property
     def group_schema(self) -> Schema:
         """The schema of the groups that a policy makes a promise about: protection groups."""
-        return self.coarsening.coarse(self.schema)
+        return self.grouping.group_schema
 
     @property
     def here(self) -> bool:
         """Whether the groups pass through this process."""
         return self.engine.name == LocalEngine.name
+
+    def coarsened(self, coarsening: Coarsening) -> GroupedTable:
+        """The same table by the protection groups of a coarsening."""
+        return replace(self, grouping=replace(self.grouping, coarsening=coarsening))
 
     def protected(self, policy: Policy, key: Key) -> GroupedTable:
         """The same table by the protection groups that a policy asks for."""
@@ -48,8 +45,8 @@ class GroupedTable:
         wanted = policy.wanted_protection
         if not wanted:
             return self
-        found = settle(wanted, self.schema, self.map_groups, policy.retention, key)
-        return replace(self, coarsening=found)
+        schema = self.grouping.schema
+        return self.coarsened(settle(wanted, schema, self.map_groups, policy.retention, key))
 
     def margins(self, policy: Policy, key: Key | None) -> MarginPlan:
         """The margins that a policy asks for, in a pass of their own; without a key, no noise.
@@ -60,23 +57,12 @@ class GroupedTable:
             return NO_MARGIN_PLAN
         from reconpriv.protect.margins.plan import planned_margins  # noqa: PLC0415 - takes a while
 
-        return planned_margins(self.map_groups, policy, self.group_schema, key)
+        return planned_margins(self.map_groups, policy, self.grouping.group_schema, key)
 
     def batches(self) -> Iterator[CellBatch]:
         """Every micro group, in batches of whole protection groups."""
-        return self.engine.batches(
-            self.schema,
-            drop_missing=self.drop_missing,
-            coarsening=self.coarsening,
-            progress=self.progress,
-        )
+        return self.engine.batches(self.grouping, self.progress)
 
     def map_groups(self, work: Callable[[Iterator[CellBatch]], T]) -> list[T]:
         """Apply a picklable function to such batches, all at once or part by part."""
-        return self.engine.map_groups(
-            self.schema,
-            work,
-            drop_missing=self.drop_missing,
-            coarsening=self.coarsening,
-            progress=self.progress,
-        )
+        return self.engine.map_groups(self.grouping, work, self.progress)

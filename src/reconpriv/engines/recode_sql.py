@@ -7,15 +7,21 @@ from dataclasses import dataclass
 
 from reconpriv.columns.periods import written_day
 from reconpriv.columns.recoding import Recoding, plain
-from reconpriv.columns.schema import Column, Kind
+from reconpriv.columns.schema import Kind
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """What an engine calls the text type, how it writes a literal, and the day (UTC) of a time."""
+    """How an engine writes literals and names, and reads its own types.
 
-    text_type: str
+    ``kinds`` has the expression for the canonical type, ``day`` that for the day (UTC) of a time;
+    ``matches`` is the function that compares a text with a pattern.
+    """
+
     literal: Callable[[str], str]
+    quote: Callable[[str], str]
+    kinds: Mapping[str, tuple[Kind, str]]
+    matches: str
     day: str = "CAST({0} AS DATE)"
 
     def ranged(self, value: str, kind: Kind) -> str:
@@ -23,45 +29,13 @@ class Dialect:
         return self.day.format(value) if kind is Kind.DATETIME else value
 
 
-def replaced(
-    expressions: Mapping[Column, str], column: Column, kind: Kind, expression: str
-) -> tuple[dict[Column, str], Column]:
-    """Replace a column's expression, keeping the order; also return the column as it is now."""
-    new = Column(column.name, kind)
-    return {
-        new if one == column else one: expression if one == column else old
-        for one, old in expressions.items()
-    }, new
-
-
 def label_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str:
     """The label of a value given as SQL; NULL if it is missing or has none."""
     if recoding.binned:
         found = _bin_of(dialect.ranged(value, kind), kind, recoding, dialect)
     else:
-        found = _group_of(f"CAST({value} AS {dialect.text_type})", recoding, dialect)
+        found = _group_of(f"CAST({value} AS STRING)", recoding, dialect)
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE {found} END"
-
-
-def listed(value: str, recoding: Recoding, dialect: Dialect) -> tuple[str, str]:
-    """A value as text, and whether some group lists it."""
-    every = [one for values in recoding.members for one in values]
-    text = f"CAST({value} AS {dialect.text_type})"
-    return text, f"{text} IN ({', '.join(map(dialect.literal, every))})" if every else "false"
-
-
-# What both engines read as the same number; each also knows spellings of its own.
-NUMBER = r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?"
-
-RANKED = ("v", "sum(n) OVER (ORDER BY v) - n AS below", "sum(n) OVER () AS total")
-"""For values v that occur n times: how many records lie below each, and how many in total."""
-
-
-def shares(parts: int) -> list[str]:
-    """The lowest ranked value, and for 1, …, parts - 1 the first with that share below it."""
-    return [
-        f"min(CASE WHEN below * {parts} >= total * {k} THEN v END) AS q{k}" for k in range(parts)
-    ]
 
 
 def _bin_of(value: str, kind: Kind, recoding: Recoding, dialect: Dialect) -> str:

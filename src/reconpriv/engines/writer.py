@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from reconpriv.cells.cell_batch import CellBatch, Encoded, encode
 from reconpriv.columns.schema import Schema
 from reconpriv.engines.base import Layout, Progress, Written
 from reconpriv.engines.record_file import RecordFile
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.kernel import PublishedBatch, PublishedCells
 from reconpriv.protect.watched import PublishFunction
 from reconpriv.sources.column_names import free_name
@@ -30,20 +31,22 @@ InOrder = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 def write_release_files(
     batches: Iterable[CellBatch],
-    schema: Schema,
+    grouping: GroupBy,
     publish: PublishFunction,
     folder: Path,
     layout: Layout,
     progress: Progress,
-    group_schema: Schema | None = None,
     in_order: InOrder | None = None,
 ) -> Written:
     """Publish the batches and write ``data`` and, if trials may be published, ``groups``.
 
-    ``group_schema`` is that of protection groups, if there are any. Their micro groups are then
-    sorted by ``in_order`` before they are written.
+    The micro groups of protection groups are sorted by ``in_order`` before they are written.
     """
-    data, groups = open_files(folder, schema, layout, group_schema)
+    schema, group_schema = grouping.schema, grouping.group_schema
+    data = _series(folder, "data", data_names(schema, layout), layout)
+    groups = None
+    if layout.with_trials:
+        groups = _series(folder, "groups", group_names(group_schema), layout)
     totals = dict.fromkeys(TOTALS, 0)
 
     def published_cells() -> Iterator[PublishedCells]:
@@ -58,7 +61,7 @@ def write_release_files(
                 progress("publishing", totals["records"] / max(schema.records, 1))
 
     def rows() -> Iterator[tuple[list[Encoded], Ints]]:
-        if in_order is None:
+        if in_order is None or not grouping.coarsening:
             for cells in published_cells():
                 value = Encoded(cells.value.astype(np.int32), domain)
                 yield [*(column.take(cells.group) for column in cells.public), value], cells.count
@@ -92,26 +95,9 @@ def _batch_of(cells: PublishedCells) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, [f"c{i}" for i in range(len(columns))])
 
 
-def open_files(
-    folder: Path, schema: Schema, layout: Layout, group_schema: Schema | None = None
-) -> tuple[RecordFile, RecordFile | None]:
-    """The two series of files of a release, the second only if trials may be published.
-
-    ``group_schema`` is that of protection groups, if the release has any.
-    """
-    data = RecordFile(
-        folder / f"data.{layout.file_format}",
-        data_names(schema, layout),
-        rows_per_file=layout.rows_per_file,
-    )
-    if not layout.with_trials:
-        return data, None
-    groups = RecordFile(
-        folder / f"groups.{layout.file_format}",
-        group_names(group_schema or schema),
-        rows_per_file=layout.rows_per_file,
-    )
-    return data, groups
+def _series(folder: Path, stem: str, names: Sequence[str], layout: Layout) -> RecordFile:
+    path = folder / f"{stem}.{layout.file_format}"
+    return RecordFile(path, names, rows_per_file=layout.rows_per_file)
 
 
 def data_names(schema: Schema, layout: Layout) -> list[str]:

@@ -19,6 +19,7 @@ from reconpriv.errors import InputError, ReleaseError
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.protect.coarsening import coarsen
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.stored_cells import store
 from reconpriv.theory.arrays import Floats
@@ -132,7 +133,7 @@ def _opened(
         if not set(found) <= set(schema.domain):
             raise ReleaseError(f"The file {name} does not match its manifest (domain).")
         with _matching_protection(stored) if coarsening else nullcontext():
-            yield engine.batches(schema, drop_missing=False, coarsening=coarsening)
+            yield engine.batches(GroupBy(schema, coarsening=coarsening))
     finally:
         engine.close()
 

@@ -75,15 +75,15 @@ def write_release(
     ``watchers`` see every batch of groups. ``check`` may refuse what was written before it becomes
     final. ``account`` is its entry in the ledger of the key, written just before that.
     """
-    engine, schema = table.engine, table.schema
+    engine, schema = table.engine, table.grouping.schema
     out, also, overwrite = place.out, place.also, place.overwrite
     layout = Layout.of(place.file_format, with_trials=policy.sampling.trials_public)
     table = table.protected(policy, key)
-    plan = table.margins(policy, key)
+    grouping, plan = table.grouping, table.margins(policy, key)
     policy = policy if plan.published else replace(policy, margins=None)
     named = LabelledValues(schema, labels)
     watchers = [*watchers, *([named] if labels else []), *([account.tally] if account else [])]
-    kernel = Watched(Kernel(table.group_schema, policy, key, plan.counted), tuple(watchers))
+    kernel = Watched(Kernel(grouping.group_schema, policy, key, plan.counted), tuple(watchers))
 
     def describe(written: Written, margins: DescribedMargins | None) -> Manifest:
         if written.unattainable_groups and policy.unattainable == "refuse":
@@ -97,18 +97,7 @@ def write_release(
             test_key=key.is_test,
             labels=named.published,
             margins=margins,
-            protect=table.coarsening,
-        )
-
-    def write(folder: Path) -> Written:
-        return engine.write(
-            schema,
-            kernel,
-            folder,
-            layout=layout,
-            drop_missing=table.drop_missing,
-            coarsening=table.coarsening,
-            progress=table.progress,
+            protect=grouping.coarsening,
         )
 
     def recorded(manifest: Manifest, written: Written) -> Manifest:
@@ -118,10 +107,10 @@ def write_release(
 
     if not is_uri(out):
         with account or nullcontext(), new_folder(Path(out), overwrite=overwrite) as folder:
-            written = write(folder)
+            written = engine.write(grouping, kernel, folder, layout, table.progress)
             margins = None
             if plan.published:
-                margins = write_margins(folder, plan, table.group_schema, layout.file_format)
+                margins = write_margins(folder, plan, grouping.group_schema, layout.file_format)
             manifest = describe(written, margins)
             _finish_folder(folder, manifest)
             recorded(manifest, written)
@@ -133,19 +122,17 @@ def write_release(
             hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
         )
     else:
-        margins, contents = _margin_contents(plan, table.group_schema, layout)
+        margins, contents = _margin_contents(plan, grouping.group_schema, layout)
         with account or nullcontext():
             written = engine.write_to_uri(
-                schema,
+                grouping,
                 kernel,
                 str(out),
-                layout=layout,
-                drop_missing=table.drop_missing,
-                coarsening=table.coarsening,
+                layout,
+                table.progress,
                 overwrite=overwrite,
                 manifest=lambda found: recorded(describe(found, margins), found).to_json(),
                 beside=contents,
-                progress=table.progress,
             )
         manifest = describe(written, margins)
     return manifest, written, plan

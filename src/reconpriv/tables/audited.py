@@ -66,7 +66,7 @@ def audit_table(
         parts = [part for part, _ in found]
         seen.joint.join(joint for _, joint in found)
     report = join_parts(parts, schema, policy, worst=worst, k=k, plan=plan)
-    report = replace(report, protection=groups.coarsening)
+    report = replace(report, protection=groups.grouping.coarsening)
     cube = None
     if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
         cube = cells.cube(table.schema) if here else collect(table.batches(), table.schema)
@@ -76,7 +76,7 @@ def audit_table(
     table.warn_of(c for c in report.columns if c.identifier)
     report = _with_obstacles(table, report, accepted, seen, cube)
     guessed = policy.wanted_protection.merges and policy not in table.coarsenings
-    notes = groups.coarsening.notes + ((MERGED_NOTE,) if guessed else ()) + plan.notes
+    notes = groups.grouping.coarsening.notes + ((MERGED_NOTE,) if guessed else ()) + plan.notes
     return replace(report, warnings=table.warnings + notes, dropped=table.dropped)
 
 
@@ -120,7 +120,7 @@ def _with_columns(
 ) -> AuditReport:
     if cube is not None:
         effects = column_effects(
-            cube, report.policy, k=report.single_records.k, coarsening=groups.coarsening
+            cube, report.policy, k=report.single_records.k, coarsening=groups.grouping.coarsening
         )
         columns = column_risks(
             distinct_in(cube), report.records, kept=kept, without=effects.without

@@ -23,6 +23,7 @@ from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import policy_for
 from reconpriv.policy.protection import Coarsening
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.row_choice import RowChoice
 from reconpriv.release.labels import labels_of
 
@@ -66,7 +67,7 @@ class OpenTable:
         """
         if policy not in self.coarsenings:
             return self.grouped().protected(policy, Key.test())
-        return replace(self.grouped(), coarsening=self.coarsenings[policy])
+        return self.grouped().coarsened(self.coarsenings[policy])
 
     def _published_as(self, policy: Policy, coarsening: Coarsening) -> None:
         """From now on, a policy makes its protection groups as they were published."""
@@ -81,7 +82,7 @@ class OpenTable:
 
     def grouped(self, progress: Progress = no_progress) -> GroupedTable:
         """The table by its micro groups."""
-        return GroupedTable(self.engine, self.schema, self.drop_missing, progress=progress)
+        return GroupedTable(self.engine, GroupBy(self.schema, self.drop_missing), progress)
 
     def margin_plan(self, policy: Policy) -> MarginPlan:
         """The margins that a policy asks for, without noise; an empty plan if there are none."""

@@ -21,6 +21,7 @@ from reconpriv.ledger import trials
 from reconpriv.ledger.account import Account
 from reconpriv.ledger.file import LedgerFile
 from reconpriv.ledger.trials import Shown, TrialFile, excess_words
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.kernel import Kernel
 
 
@@ -125,11 +126,11 @@ def on_other_machines(desk, out, source, policy=POLICY, parts=5):
         plain, batches = engine.write, engine.batches
 
         def parted(*_, **__):
-            whole = collect(batches(schema, drop_missing=False), schema).as_batch()
+            whole = collect(batches(GroupBy(schema)), schema).as_batch()
             borders = np.linspace(0, whole.groups, parts + 1).astype(int)
             return (whole.slice(low, high) for low, high in itertools.pairwise(borders))
 
-        def write(schema, publish, folder, **settings):
+        def write(grouping, publish, folder, *settings):
             sent = pickle.dumps(publish)
 
             def elsewhere(batch):
@@ -137,7 +138,7 @@ def on_other_machines(desk, out, source, policy=POLICY, parts=5):
                 yield from own(batch)
                 publish.join(own.told())
 
-            return plain(schema, elsewhere, folder, **settings)
+            return plain(grouping, elsewhere, folder, *settings)
 
         engine.batches, engine.write = parted, write
         return opened.publish(policy, desk / out, key=desk / "my.key")

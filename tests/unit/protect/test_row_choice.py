@@ -18,6 +18,7 @@ from reconpriv.attacks.attacked_table import attack_key
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import collect
 from reconpriv.engines.duckdb import groups as duckdb_groups
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.row_choice import RowChoice
 
 ROLES = {"sensitive": "result", "public": ["visit", "ward"], "person": "pid"}
@@ -32,7 +33,7 @@ def visits() -> pa.Table:
 def batches_by_person(source: object, key: rp.Key) -> tuple[RowChoice, list[CellBatch]]:
     with rp.read(source, **ROLES) as table:
         choice = RowChoice(table.schema, key)
-        return choice, list(table.engine.batches(choice.by_person, drop_missing=False))
+        return choice, list(table.engine.batches(GroupBy(choice.by_person)))
 
 
 def chosen(source: object, key: rp.Key) -> list[tuple[object, ...]]:

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 import reconpriv as rp
-from reconpriv.engines.duckdb import csv_view
-from reconpriv.sources.csv_lines import on_lines_of_their_own
+from reconpriv.engines.duckdb import csv_texts
+from reconpriv.engines.duckdb.csv_texts import on_lines_of_their_own
 
 TEXTS = ("x", "q1,3,a\n" * 20, "q1,3,a\n" * 7, 'say "hi"\n', '"\n",",\n"', "1,2\n3,4,5\n", "é\n\n")
 
@@ -27,7 +27,7 @@ def write(path, records, **how):
 def small_pieces(monkeypatch):
     """As if the file were a thousand times as large."""
     pieces = "parallel=true, buffer_size=20000, max_line_size=10000"
-    monkeypatch.setattr(csv_view, "_IN_PIECES", pieces)
+    monkeypatch.setattr(csv_texts, "_IN_PIECES", pieces)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -45,7 +45,7 @@ def test_texts_of_several_lines_that_look_like_records(tmp_path, small_pieces, s
 
 @pytest.mark.parametrize("texts", [("x", "y"), ("x,y", "z")], ids=["plain", "quoted"])
 def test_other_files_are_read_in_pieces(tmp_path, monkeypatch, small_pieces, texts):
-    monkeypatch.setattr(csv_view, "_IN_ONE", "parallel=nonsense")
+    monkeypatch.setattr(csv_texts, "_IN_ONE", "parallel=nonsense")
     records = records_of(1, 5_000, texts)
     write(tmp_path / "a.csv", records, lineterminator="\n")
     with rp.read(tmp_path / "a.csv", sensitive="sens", public="all") as table:

@@ -15,7 +15,6 @@ from pyarrow import feather
 
 import reconpriv as rp
 from formats_fixtures import PEOPLE, WRITERS, book, write_survey
-from reconpriv.engines.duckdb import csv_texts
 from reconpriv.errors import InputError
 from reconpriv.sources import arrow_files
 from refusals import check_sentence
@@ -194,7 +193,7 @@ def refused(cli, tmp_path):
 
 
 def test_a_header_without_values_does_not_read_the_whole_file(refused, monkeypatch):
-    monkeypatch.setattr("reconpriv.engines.duckdb.csv_view._LONGEST_HEADER", 1_000)
+    monkeypatch.setattr("reconpriv.engines.duckdb.csv_texts._LONGEST_HEADER", 1_000)
     assert "never closed" in refused('"' + TABLE * 10)
 
 
@@ -350,24 +349,6 @@ def test_a_release_inside_the_folder_of_a_table_is_not_read(cli, tmp_path):
     assert outcome.code == 2
     check_sentence(outcome.err)
     assert "also the release 'out'" in outcome.err
-
-
-def test_columns_are_asked_together_only_if_they_are_few(monkeypatch, tmp_path):
-    """A statement about thousands of columns takes minutes to plan, and then crashes."""
-
-    def refused(*_):
-        raise AssertionError
-
-    few, many = csv_texts._MANY, csv_texts._MANY + 1
-    for columns, wrong in ((few, "_kinds_of_many"), (many, "_kinds_of_few")):
-        file = tmp_path / f"{columns}.csv"
-        names = ",".join(f"c{i}" for i in range(columns))
-        rows = (",".join(digit * columns) for digit in "123")
-        file.write_text("\n".join([names, *rows, ""]))
-        with monkeypatch.context() as patch:
-            patch.setattr(csv_texts, wrong, refused)
-            with rp.read(file, sensitive="c0", public="all") as table:
-                assert {column.kind.value for column in table.schema.columns} == {"integer"}
 
 
 def test_a_table_of_many_columns_is_audited(cli, tmp_path):

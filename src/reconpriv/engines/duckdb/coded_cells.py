@@ -114,11 +114,12 @@ def code_cells(
 
 def register_codes(
     connection: duckdb.DuckDBPyConnection, name: str, values: pa.Array, codes: NDArray[Any]
-) -> None:
-    """Make codes of values known to the connection as a table of v and code."""
+) -> str:
+    """Make codes of values known to the connection as a table of v and code; returns its name."""
     connection.register(f"{name}_arrow", pa.table({"v": values, "code": codes}))
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM {name}_arrow")
     connection.unregister(f"{name}_arrow")
+    return name
 
 
 def _many(connection: duckdb.DuckDBPyConnection, table: str, columns: list[str]) -> bool:

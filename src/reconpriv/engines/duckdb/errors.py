@@ -116,7 +116,7 @@ def _translated(message: str, what: str, typed: Typed | None) -> ReconprivError:
         if any(sign in message for sign in signs):
             return InputError(sentence, hint=hint)
     if message.startswith("Conversion"):
-        sentence, hint = conversion(details(message).message)
+        sentence, hint = conversion(details(message)["exception_message"])
         shown = f"{sentence[0].upper()}{sentence[1:]}."
         return InputError(shown, hint=hint if what == RESULT else "")
     where = f" (line {line[1]})" if line else ""

@@ -3,127 +3,107 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from reconpriv.cells.cell_batch import CellBatch, whole_groups
+from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import Schema
 from reconpriv.columns.schema import quote_identifier as quote
-from reconpriv.engines.base import Layout, Progress, T, Written, memory_bytes, no_progress
+from reconpriv.engines.base import Engine, Layout, Progress, Written, memory_bytes, no_progress
 from reconpriv.engines.duckdb.coded_cells import CodedCells, code_cells, register_codes
-from reconpriv.engines.duckdb.columns import TABLE, TableColumns
+from reconpriv.engines.duckdb.dialect import DIALECT, literal
 from reconpriv.engines.duckdb.errors import clear_errors
-from reconpriv.engines.duckdb.literals import literal
 from reconpriv.engines.polling import polling
-from reconpriv.policy.protection import NO_COARSENING, Coarsening
-from reconpriv.protect.coarsening import coarse_column, coarse_columns, pooled
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.watched import PublishFunction
 from reconpriv.sources.lazy import spool
 
 NUMBERS = count()
 BATCH = 1 << 17  # cells fetched at a time, at most
-_COARSE = "reconpriv_coarse"
 _LEAST_BATCH = 1 << 10
 _KEEP = 8  # batches kept in memory, so an audit before a publication counts only once
 _BYTES_PER_VALUE = 64  # what a value of a cell takes as it passes through the kernel
 _BATCH_MEMORY = 1 << 28
 
 
-class GroupCounts(TableColumns):
+class GroupCounts(Engine):
     """Counts the cells of a table; what is needed now and again is kept."""
 
+    dialect = DIALECT
+    table = "reconpriv_table"
+    _connection: duckdb.DuckDBPyConnection
+    _what: str
+    _count_column: str | None
     _memory: str | None
     _may_code: bool
     _stopped: threading.Event
-    _kept: tuple[tuple[Schema, bool, Coarsening], list[CellBatch]] | None
+    _kept: tuple[GroupBy, list[CellBatch]] | None
 
     def _scratch_folder(self) -> Path:
         """Where raw data may be spilled."""
         raise NotImplementedError
 
-    def batches(
-        self,
-        schema: Schema,
-        *,
-        drop_missing: bool,
-        coarsening: Coarsening = NO_COARSENING,
-        progress: Progress = no_progress,
-    ) -> Iterator[CellBatch]:
-        """Every micro group in canonical order, in batches of bounded size.
+    @property
+    def _count(self) -> str:  # type: ignore[override]
+        if self._count_column is None:
+            return "count(*)"
+        return f"sum({quote(self._count_column)})::BIGINT"
 
-        With a coarsening, in the order of protection groups, which are whole as well.
-        """
-        if self._kept is not None and self._kept[0] == (schema, drop_missing, coarsening):
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        with clear_errors(self._what):
+            return self._connection.execute(query).fetchall()
+
+    def _distinct_values(self, query: str) -> pa.Array:
+        return self._connection.sql(query).to_arrow_table().column(0).combine_chunks()
+
+    def _known_codes(self, values: pa.Array, codes: NDArray[np.int32]) -> str:
+        return register_codes(self._connection, f"reconpriv_coarse_{next(NUMBERS)}", values, codes)
+
+    def batches(self, grouping: GroupBy, progress: Progress = no_progress) -> Iterator[CellBatch]:
+        """Every micro group, in the order of protection groups; what is small is counted once."""
+        if self._kept is not None and self._kept[0] == grouping:
             yield from self._kept[1]
             return
         kept: list[CellBatch] | None = []
         cells = 0
-        for batch in self._count_groups(schema, drop_missing, coarsening, progress):
+        for batch in self._count_groups(grouping, progress):
             cells += batch.count.size
             if kept is not None:
-                kept = [*kept, batch] if cells <= _KEEP * self._batch_cells(schema) else None
+                most = _KEEP * self._batch_cells(grouping.schema)
+                kept = [*kept, batch] if cells <= most else None
             yield batch
         if kept is not None:
-            self._kept = ((schema, drop_missing, coarsening), kept)
+            self._kept = grouping, kept
 
-    def _count_groups(
-        self, schema: Schema, drop_missing: bool, coarsening: Coarsening, progress: Progress
-    ) -> Iterator[CellBatch]:
-        # Inside the query columns are c0, c1, …, so no column name can get in the way.
-        names = [f"c{i}" for i in range(len(schema.columns))]
-        columns = ", ".join(
-            f"{self._expressions[column]} AS {name}"
-            for column, name in zip(schema.columns, names, strict=True)
-        )
-        where = f"WHERE {self._present(schema.sensitive)}" if drop_missing else ""
-        order = [f"{name} NULLS LAST" for name in names]
-        query = f"SELECT {columns}, {self._count} AS n FROM {TABLE} {where} GROUP BY ALL"
+    def _count_groups(self, grouping: GroupBy, progress: Progress) -> Iterator[CellBatch]:
         with clear_errors(self._what):
-            coded = None
-            if coarsening:
-                keys, joins = self._coarse_keys(schema, coarsening, where)
-                query = f"SELECT c.* FROM ({query}) c {joins} ORDER BY {', '.join([*keys, *order])}"
+            coded = None if grouping.coarsening else self._coded(grouping)
+            if coded is None:
+                query = self._sorted_cells(grouping, "ORDER BY {order}")
             else:
-                coded = self._coded(schema, where)
-                query = f"{query} ORDER BY {', '.join(order)}" if coded is None else coded.query
+                query = coded.query
             with _watched(self._connection, "counting", progress):
-                reader = self._connection.sql(query).to_arrow_reader(self._batch_cells(schema))
-            if coded is not None:
-                yield from coded.groups(reader)
-                return
-            for batch in whole_groups(reader, schema, coarse_columns(schema, coarsening)):
-                yield pooled(batch, schema, coarsening)
+                most = self._batch_cells(grouping.schema)
+                reader = self._connection.sql(query).to_arrow_reader(most)
+            yield from grouping.batches(reader) if coded is None else coded.groups(reader)
 
-    def _coarse_keys(
-        self, schema: Schema, coarsening: Coarsening, where: str
-    ) -> tuple[list[str], str]:
-        """What protection groups are sorted by, and the joins that make it known."""
-        keys: list[str] = []
-        joins = ""
-        for i, column in enumerate(schema.public):
-            if column.name not in coarsening.names:
-                keys.append(f"c{i} NULLS LAST")
-                continue
-            value = f"SELECT DISTINCT {self._expressions[column]} AS v FROM {TABLE} {where}"
-            values = self._connection.sql(value).to_arrow_table().column(0).combine_chunks()
-            labels = coarse_column(column, schema, coarsening, values)
-            if labels is not None:
-                name = f"{_COARSE}_{i}"
-                register_codes(self._connection, name, values, labels.codes)
-                joins += f" LEFT JOIN {name} ON {name}.v IS NOT DISTINCT FROM c.c{i}"
-                keys.append(f"{name}.code")
-        return keys, joins
-
-    def _coded(self, schema: Schema, where: str) -> CodedCells | None:
+    def _coded(self, grouping: GroupBy) -> CodedCells | None:
         if not self._may_code:
             return None
         weight = None if self._count_column is None else quote(self._count_column)
-        return code_cells(self._connection, TABLE, schema, self._expressions, where, weight)
+        schema = grouping.schema
+        present = self._present(schema.sensitive if grouping.drop_missing else None)
+        return code_cells(
+            self._connection, self.table, schema, self._expressions, f"WHERE {present}", weight
+        )
 
     def _batch_cells(self, schema: Schema) -> int:
         """How many cells the kernel takes at a time: fewer with little memory or many columns."""
@@ -131,54 +111,36 @@ class GroupCounts(TableColumns):
         fitting = memory // (_BYTES_PER_VALUE * (len(schema.columns) + 1))
         return max(_LEAST_BATCH, min(BATCH, fitting))
 
-    def map_groups(
-        self,
-        schema: Schema,
-        work: Callable[[Iterator[CellBatch]], T],
-        *,
-        drop_missing: bool,
-        coarsening: Coarsening = NO_COARSENING,
-        progress: Progress = no_progress,
-    ) -> list[T]:
-        """Apply a function to all groups at once."""
-        found = self.batches(
-            schema, drop_missing=drop_missing, coarsening=coarsening, progress=progress
-        )
-        return [work(found)]
-
     def write(
         self,
-        schema: Schema,
+        grouping: GroupBy,
         publish: PublishFunction,
         folder: Path,
-        *,
         layout: Layout,
-        drop_missing: bool,
-        coarsening: Coarsening = NO_COARSENING,
         progress: Progress = no_progress,
     ) -> Written:
         """Publish every group and write data (and groups, if asked) into an existing folder."""
         from reconpriv.engines.writer import write_release_files  # noqa: PLC0415
 
-        batches = self.batches(
-            schema, drop_missing=drop_missing, coarsening=coarsening, progress=progress
-        )
-        of_groups = coarsening.coarse(schema)
-        in_order = self._in_order if coarsening else None
+        batches = self.batches(grouping, progress)
         return write_release_files(
-            batches, schema, publish, folder, layout, progress, of_groups, in_order
+            batches, grouping, publish, folder, layout, progress, self._in_order
         )
 
     def _in_order(self, cells: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Cells in canonical order, sorted on disk: protection groups mix those of the table."""
-        first = next(cells)
-        file = self._scratch_folder() / f"dealt-{next(NUMBERS)}.parquet"
-        spool(chain([first], cells), first.schema, file, self._stopped)
-        order = ", ".join(f"{quote(name)} NULLS LAST" for name in first.schema.names[:-1])
+        file, names = self._spooled(cells, "dealt")
+        order = ", ".join(f"{quote(name)} NULLS LAST" for name in names[:-1])
         query = f"FROM read_parquet({literal(str(file))}) ORDER BY {order}"
         with clear_errors(self._what):
             yield from self._connection.sql(query).to_arrow_reader(BATCH)
         file.unlink()
+
+    def _spooled(self, rows: Iterator[pa.RecordBatch], name: str) -> tuple[Path, list[str]]:
+        """A new file of these rows, and the names of their columns."""
+        first = next(rows)
+        file = self._scratch_folder() / f"{name}-{next(NUMBERS)}.parquet"
+        return spool(chain([first], rows), first.schema, file, self._stopped), first.schema.names
 
 
 @contextmanager

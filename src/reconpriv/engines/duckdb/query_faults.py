@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from reconpriv.messages.nearest import nearest_name, sql_column_hint
@@ -31,6 +32,34 @@ _TYPES = (
     (r"(STRUCT|MAP).*", "a structure"),
 )
 _OPERATORS = {"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE"}
+_ONE_TYPE = "Use values of one type."
+_MIXED = "{types[0]} and {types[1]} are mixed"
+_UNGROUPED = "column {0!r} is neither in GROUP BY nor inside an aggregate function"
+_NO_COLUMN = "there is no column {0!r}"
+# Patterns in what DuckDB says, the sentence, which may name groups or their types, and the hint.
+_BINDER = (
+    (
+        r"Cannot compare values of type (.+?) and type (.+?)(?: - |$)",
+        "{types[0]} cannot be compared with {types[1]}",
+        _ONE_TYPE,
+    ),
+    (r"Cannot mix values of type (.+?) and (.+?) in", _MIXED, _ONE_TYPE),
+    (r"Cannot combine types of (.+?) and (.+?)(?: - |$)", _MIXED, _ONE_TYPE),
+    (r'column "(.+?)" must appear', _UNGROUPED, ""),
+    (r'column "(.+?)" in (?:EXCLUDE|REPLACE|RENAME) list', _NO_COLUMN, ""),
+    (r'Referenced column "(.+?)"', _NO_COLUMN, ""),
+    (r'Referenced table "(.+?)" not found', "there is no table {0!r}", ""),
+    ("same number of result columns", "its parts have different numbers of columns", ""),
+    ("Subquery returns", "a subquery in place of a value returns more than one column", ""),
+    ("cannot be nested", "an aggregate function is inside another", ""),
+    ("cannot contain aggregates", "an aggregate function is in WHERE; use HAVING", ""),
+    ("cannot be negative", "LIMIT and OFFSET cannot be negative", ""),
+    ("cannot contain window functions", "a window function is where none is allowed", ""),
+    ("UNNEST", "UNNEST takes a list", ""),
+    ("Ambiguous reference", "a column's name is ambiguous", "Put its table and a dot before it."),
+    ("Duplicate alias", "two tables have the same name", "Give one of them another with AS."),
+    ("", "DuckDB cannot make sense of it", ""),
+)
 
 
 @dataclass(frozen=True)
@@ -42,36 +71,14 @@ class Fault:
     position: int | None = None
 
 
-@dataclass(frozen=True)
-class _Details:
-    kind: str
-    message: str
-    subtype: str
-    name: str
-    entry: str
-    candidates: tuple[str, ...]
-    position: int | None
-
-
-def details(message: str) -> _Details:
+def details(message: str) -> dict[str, str]:
     """The parts of DuckDB's message; its kind and text if it is not JSON."""
     kind, _, rest = message.partition(" Error: ")
-    try:
+    found = {"exception_type": kind, "exception_message": rest}
+    with suppress(ValueError):
         said = json.loads(rest)
-    except ValueError:
-        said = {}
-    if not isinstance(said, dict):
-        said = {}
-    position = str(said.get("position", ""))
-    return _Details(
-        kind=str(said.get("exception_type", kind)),
-        message=str(said.get("exception_message", rest)),
-        subtype=str(said.get("error_subtype", "")),
-        name=str(said.get("name", "")),
-        entry=str(said.get("type", "")),
-        candidates=tuple(c for c in str(said.get("candidates", "")).split(",") if c),
-        position=int(position) if position.isdigit() else None,
-    )
+        found |= {name: str(part) for name, part in said.items()} if isinstance(said, dict) else {}
+    return found
 
 
 def fault(message: str, columns: Sequence[str] = (), table: str = "input") -> Fault | None:
@@ -80,110 +87,60 @@ def fault(message: str, columns: Sequence[str] = (), table: str = "input") -> Fa
     ``columns`` are those that the query may name, ``table`` is what its table is called.
     """
     found = details(message)
-    words = _words(found, columns, table)
-    return None if words is None else Fault(*words, found.position)
+    words, place = _words(found, columns, table), found.get("position", "")
+    return None if words is None else Fault(*words, int(place) if place.isdigit() else None)
 
 
-def _words(found: _Details, columns: Sequence[str], table: str) -> tuple[str, str] | None:
-    known = tuple(columns) or found.candidates
-    if found.subtype == "COLUMN_NOT_FOUND":
-        return no_such_column(found.name, known)
-    match found.kind:
+def _words(found: dict[str, str], columns: Sequence[str], table: str) -> tuple[str, str] | None:
+    message = found["exception_message"]
+    candidates = [one for one in found.get("candidates", "").split(",") if one]
+    if found.get("error_subtype") == "COLUMN_NOT_FOUND":
+        name = found.get("name", "")
+        return _NO_COLUMN.format(name), sql_column_hint(name, columns or candidates)
+    words: tuple[str, str] | None = None
+    match found["exception_type"]:
         case "Catalog":
-            words = _no_entry(found, table)
+            words = _no_entry(found, candidates, table)
+        case "Parser" if "unterminated" in message:
+            words = "a quotation or comment is never closed", ""
         case "Parser":
-            closed = "unterminated" not in found.message
-            words = (
-                "it cannot be parsed" if closed else "a quotation or comment is never closed",
-                "",
-            )
+            words = "it cannot be parsed", ""
         case "Conversion":
-            words = conversion(found.message)
+            words = conversion(message)
         case "Binder":
-            words = _binder(found.message, known)
-        case "Invalid Input" if "parameters" in found.message:
+            words = _binder(message, columns or candidates)
+        case "Invalid Input" if "parameters" in message:
             words = "placeholders such as ? or $1 cannot be filled", ""
         case "IO" | "HTTP" | "Permission":
             words = "a file or address that it names cannot be read", ""
-        case _:
-            return None
     return words
 
 
-def no_such_column(name: str, known: Sequence[str]) -> tuple[str, str]:
-    """Say that there is no such column, and hint at the nearest one that exists."""
-    return f"there is no column {name!r}", sql_column_hint(name, known)
-
-
-def _no_entry(found: _Details, table: str) -> tuple[str, str]:
-    name = found.name or "".join(re.findall(r"with name \"?([^\s\"]+)", found.message)[:1])
-    if found.entry.startswith("Table") and "Function" not in found.entry:
+def _no_entry(found: dict[str, str], candidates: Sequence[str], table: str) -> tuple[str, str]:
+    named = re.findall(r"with name \"?([^\s\"]+)", found["exception_message"])
+    name, entry = found.get("name") or "".join(named[:1]), found.get("type", "")
+    if entry.startswith("Table") and "Function" not in entry:
         return f"there is no table {name!r}", f"The table is called {table}."
-    what = "function" if "Function" in found.entry or "Macro" in found.entry else "type"
-    near = nearest_name(name, found.candidates)
+    what = "function" if "Function" in entry or "Macro" in entry else "type"
+    near = nearest_name(name, candidates)
     return f"there is no {what} {name!r}", f"Did you mean {near!r}?" if near else ""
 
 
 def _binder(message: str, columns: Sequence[str]) -> tuple[str, str]:
-    for pattern, words in _BINDER:
-        found = re.search(pattern, message, re.I | re.S)
-        if found:
-            return words if isinstance(words, tuple) else words(found, columns)
-    return "DuckDB cannot make sense of it", ""
-
-
-_Builder = Callable[[re.Match[str], Sequence[str]], tuple[str, str]]
-
-
-def _compared(found: re.Match[str], _: Sequence[str]) -> tuple[str, str]:
-    left, right = type_words(found[1]), type_words(found[2])
-    return f"{left} cannot be compared with {right}", "Compare values of one type."
-
-
-def _mixed(found: re.Match[str], _: Sequence[str]) -> tuple[str, str]:
-    left, right = type_words(found[1]), type_words(found[2])
-    return f"{left} and {right} are mixed", "Use values of one type."
-
-
-def _called(found: re.Match[str], _: Sequence[str]) -> tuple[str, str]:
-    name = _OPERATORS.get(found[1], found[1].strip('"'))
-    taken = _listed([type_words(kind) for kind in _split(found[2])])
+    called = re.search(r"argument types '(.+?)\((.*?)\)'\. You", message, re.I | re.S)
+    for pattern, sentence, hint in _BINDER if called is None else ():
+        if found := re.search(pattern, message, re.I | re.S):
+            groups = found.groups()
+            what = sentence.format(*groups, types=[type_words(one) for one in groups])
+            return what, sql_column_hint(groups[0], columns) if sentence is _NO_COLUMN else hint
+    assert called is not None  # the last pattern fits everything
+    name = _OPERATORS.get(called[1], called[1].strip('"'))
+    # Types are split at the commas outside brackets.
+    kinds = [type_words(kind) for kind in re.split(r",\s*(?![^(]*\))", called[2]) if kind]
+    taken = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]])) or "no value at all"
     what = "function" if re.fullmatch(r"\w+", name) and name.islower() else "operator"
-    hint = "Convert it first, for example with CAST(… AS VARCHAR)." if found[2] else ""
+    hint = "Convert it first, for example with CAST(… AS VARCHAR)." if kinds else ""
     return f"the {what} {name!r} does not take {taken}", hint
-
-
-def _ungrouped(found: re.Match[str], _: Sequence[str]) -> tuple[str, str]:
-    return f"column {found[1]!r} is neither in GROUP BY nor inside an aggregate function", ""
-
-
-def _unlisted(found: re.Match[str], columns: Sequence[str]) -> tuple[str, str]:
-    return no_such_column(found[1], columns)
-
-
-def _no_table(found: re.Match[str], _: Sequence[str]) -> tuple[str, str]:
-    return f"there is no table {found[1]!r}", ""
-
-
-_BINDER: tuple[tuple[str, tuple[str, str] | _Builder], ...] = (
-    (r"Cannot compare values of type (.+?) and type (.+?)(?: - |$)", _compared),
-    (r"Cannot mix values of type (.+?) and (.+?) in", _mixed),
-    (r"Cannot combine types of (.+?) and (.+?)(?: - |$)", _mixed),
-    (r"argument types '(.+?)\((.*?)\)'\. You", _called),
-    (r'column "(.+?)" must appear', _ungrouped),
-    (r'column "(.+?)" in (?:EXCLUDE|REPLACE|RENAME) list', _unlisted),
-    (r'Referenced column "(.+?)"', _unlisted),
-    (r'Referenced table "(.+?)" not found', _no_table),
-    ("same number of result columns", ("its parts have different numbers of columns", "")),
-    ("Subquery returns", ("a subquery in place of a value returns more than one column", "")),
-    ("cannot be nested", ("an aggregate function is inside another", "")),
-    ("cannot contain aggregates", ("an aggregate function is in WHERE; use HAVING", "")),
-    ("cannot be negative", ("LIMIT and OFFSET cannot be negative", "")),
-    ("cannot contain window functions", ("a window function is where none is allowed", "")),
-    ("UNNEST", ("UNNEST takes a list", "")),
-    ("Ambiguous reference", ("a column's name is ambiguous", "Put its table and a dot before it.")),
-    ("Duplicate alias", ("two tables have the same name", "Give one of them another with AS.")),
-)
 
 
 def conversion(message: str) -> tuple[str, str]:
@@ -205,14 +162,3 @@ def type_words(name: str) -> str:
         if re.fullmatch(pattern, name.strip()):
             return words
     return "a value of another type"
-
-
-def _split(kinds: str) -> list[str]:
-    """Split types at the commas outside brackets."""
-    return [kind for kind in re.split(r",\s*(?![^(]*\))", kinds) if kind]
-
-
-def _listed(words: list[str]) -> str:
-    if not words:
-        return "no value at all"
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

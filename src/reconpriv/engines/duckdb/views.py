@@ -21,8 +21,7 @@ from reconpriv.columns.schema import Column
 from reconpriv.columns.schema import quote_identifier as quote
 from reconpriv.datasets import dataset_path
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
-from reconpriv.engines.duckdb.csv_view import csv_texts, declared_csv
-from reconpriv.engines.duckdb.literals import file_list, literal
+from reconpriv.engines.duckdb.dialect import file_list, literal
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import may_hold_password, shown_file
 from reconpriv.messages.remedies import Control, Remedy
@@ -47,7 +46,7 @@ def open_source(
     columns: Sequence[Column] | None = None,
     table: str | None = None,
     labels: str = "describe",
-) -> LazyTable | CsvTexts | None:
+) -> LazyTable | None:
     """Make the input known to the connection as the view ``input``, or return it if it is lazy.
 
     ``columns`` declares the kinds of a CSV's columns; otherwise it is returned as texts, to be read
@@ -121,12 +120,12 @@ def _open_path(
     path: str,
     scratch: Callable[[], Path],
     columns: Sequence[Column] | None,
-) -> CsvTexts | None:
+) -> LazyTable | None:
     if path == "-":
         spooled = scratch() / "stdin.csv"
         with spooled.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
-        return csv_texts([str(spooled)], STANDARD_INPUT)
+        return CsvTexts([str(spooled)], STANDARD_INPUT)
     if path.startswith(_EXAMPLE):
         path = str(dataset_path(path.removeprefix(_EXAMPLE)))
     files, shown = _resolve(path)
@@ -139,7 +138,7 @@ def _open_files(
     files: list[str],
     shown: str,
     columns: Sequence[Column] | None,
-) -> CsvTexts | None:
+) -> LazyTable | None:
     if len({ending_of(file) for file in files}) > 1:
         raise InputError(f"The files of {shown!r} are of different kinds.")
     found = format_of(files[0])
@@ -147,9 +146,10 @@ def _open_files(
     if kind == "parquet":
         _view(connection, _parquet(path, files, shown))
     elif kind == "csv":
+        texts = CsvTexts(files, shown)
         if columns is None:
-            return csv_texts(files, shown)
-        _view(connection, declared_csv(connection, files, shown, columns))
+            return texts
+        _view(connection, texts.declared(connection, columns))
     elif kind == "json":
         _view(connection, _json(connection, files))
     elif kind == "arrow":

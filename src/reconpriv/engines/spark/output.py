@@ -102,7 +102,7 @@ def write_release(
     progress: Progress,
 ) -> Written:
     """Publish sorted whole groups (public…, sensitive, n) and write the release's files."""
-    schema = task.schema
+    schema = task.grouping.schema
     micro = tuple(f"c{i}" for i in range(len(schema.public)))
     with spark_work(session, "publishing", "publishing", progress):
         own = _public_fields(groups, task)
@@ -122,7 +122,7 @@ def write_release(
             totals = _part_totals(placed, layout)
             return placed.join(_bases(session, totals), "part"), totals
 
-        if task.coarsening:
+        if task.grouping.coarsening:
             data, of_data = numbered(staged.where("counts IS NOT NULL"), micro, "rows")
             placed, totals = numbered(staged.where("trials IS NOT NULL"), task.columns, "groups")
         else:
@@ -138,7 +138,7 @@ def write_release(
         data_files = _write_files(data, micro, rows, finish)
         group_files: tuple[WrittenFile, ...] = ()
         if layout.with_trials:
-            of_groups = task.group_schema
+            of_groups = task.grouping.group_schema
             names = tuple(group_names(of_groups))
             rows = FileRows("groups", _files(totals, "groups", layout), names, of_groups, layout)
             group_files = _write_files(placed, task.columns, rows, finish)
@@ -160,7 +160,7 @@ def _public_fields(groups: Any, task: PublishGroups) -> list[Any]:
     """The public columns of published groups: those of micro groups, then of protection groups."""
     from pyspark.sql import types  # noqa: PLC0415 - an extra
 
-    schema, coarsening = task.schema, task.coarsening
+    schema, coarsening = task.grouping.schema, task.grouping.coarsening
     fields = [groups.schema[f"c{i}"] for i in range(len(schema.public))]
     if not coarsening:
         return fields
@@ -168,7 +168,7 @@ def _public_fields(groups: Any, task: PublishGroups) -> list[Any]:
         column.name: types.StringType() if column.name in coarsening.names else field.dataType
         for column, field in zip(schema.public, fields, strict=True)
     }
-    coarse = zip(task.columns, task.group_schema.public, strict=True)
+    coarse = zip(task.columns, task.grouping.group_schema.public, strict=True)
     return [*fields, *(types.StructField(name, kinds[column.name]) for name, column in coarse)]
 
 

@@ -24,8 +24,7 @@ from reconpriv.cells.cell_batch import CellBatch, Encoded, encode, whole_groups
 from reconpriv.columns.schema import Schema
 from reconpriv.engines.base import Layout, WrittenFile
 from reconpriv.engines.record_file import RecordFile, file_name
-from reconpriv.policy.protection import Coarsening
-from reconpriv.protect.coarsening import coarse_columns, pooled
+from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.kernel import PublishedBatch, PublishedCells
 from reconpriv.protect.row_choice import RowChoice
 from reconpriv.protect.watched import PublishFunction, Watched, fresh
@@ -70,35 +69,20 @@ def _canonical_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def groups_of(
-    batches: Iterable[pa.RecordBatch], schema: Schema, coarsening: Coarsening
-) -> Iterator[CellBatch]:
-    """The whole protection groups of a partition, from its sorted cells."""
-    coarse = coarse_columns(schema, coarsening)
-    for batch in whole_groups(map(canonical, batches), schema, coarse):
-        yield pooled(batch, schema, coarsening)
-
-
 @dataclass(frozen=True)
 class MapGroups:
     """Apply a function to the whole groups of a partition; its result is one pickled value."""
 
-    schema: Schema
-    coarsening: Coarsening
+    grouping: GroupBy
     work: Callable[[Iterator[CellBatch]], Any]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One row for the partition, none if it is empty."""
-        groups = groups_of(batches, self.schema, self.coarsening)
+        groups = self.grouping.batches(map(canonical, batches))
         first = next(groups, None)
         if first is not None:
-            result = pickle.dumps(self.work(_chain(first, groups)))
+            result = pickle.dumps(self.work(itertools.chain([first], groups)))
             yield pa.RecordBatch.from_arrays([pa.array([result], pa.binary())], names=["result"])
-
-
-def _chain(first: CellBatch, rest: Iterator[CellBatch]) -> Iterator[CellBatch]:
-    yield first
-    yield from rest
 
 
 @dataclass(frozen=True)
@@ -160,17 +144,16 @@ class PublishGroups:
     """
 
     publish: PublishFunction
-    schema: Schema
-    coarsening: Coarsening
+    grouping: GroupBy
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Groups in the order in which they come."""
         publish, types = fresh(self.publish), dict[str, pa.DataType]()
-        for batch in groups_of(batches, self.schema, self.coarsening):
+        for batch in self.grouping.batches(map(canonical, batches)):
             for published in publish(batch):
                 groups, cells = self._groups(published), _cell_lists(published.dealt)
                 types = _TYPES | {name: one.type for name, one in (groups | cells).items()}
-                for rows in [groups, cells] if self.coarsening else [groups | cells]:
+                for rows in [groups, cells] if self.grouping.coarsening else [groups | cells]:
                     yield self._batch(rows, types)
         if types and isinstance(publish, Watched) and publish.watchers:
             yield self._batch({"told": pa.array([publish.told()], pa.binary())}, types)
@@ -178,7 +161,7 @@ class PublishGroups:
     def _batch(self, rows: dict[str, pa.Array], types: dict[str, pa.DataType]) -> pa.RecordBatch:
         """Rows with all columns; what they lack is missing."""
         length = len(next(iter(rows.values())))
-        micro = [f"c{i}" for i in range(len(self.schema.public))]
+        micro = [f"c{i}" for i in range(len(self.grouping.schema.public))]
         names = [*dict.fromkeys([*micro, *self.columns]), *PUBLISHED]
         found = [rows[n] if n in rows else pa.nulls(length, types[n]) for n in names]
         return pa.RecordBatch.from_arrays(found, names=names)
@@ -186,13 +169,8 @@ class PublishGroups:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the protection groups' public values."""
-        stem = "k" if self.coarsening else "c"
-        return tuple(f"{stem}{i}" for i in range(len(self.group_schema.public)))
-
-    @property
-    def group_schema(self) -> Schema:
-        """The schema of the protection groups."""
-        return self.coarsening.coarse(self.schema)
+        stem = "k" if self.grouping.coarsening else "c"
+        return tuple(f"{stem}{i}" for i in range(len(self.grouping.group_schema.public)))
 
     def _groups(self, published: PublishedBatch) -> dict[str, pa.Array]:
         """What protection groups rest on."""

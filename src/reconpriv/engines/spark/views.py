@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from pathlib import Path
@@ -22,7 +21,6 @@ from reconpriv.sources.formats import distributed_formats, ending_of, format_of,
 
 _EXAMPLE = "example:"
 _LOSSLESS = ("BIGINT", "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
-_numbers = itertools.count()
 
 
 def check_path(path: str) -> None:
@@ -60,24 +58,6 @@ def read_path(session: Session, path: str) -> Any:
             hint="Give them the same schema, or read them one by one.",
         )
     return frame
-
-
-def select_from(session: Session, frame: Any, sql: str) -> tuple[Any, str]:
-    """A query over the frame, there called ``input``, and the name of a view to drop at the end."""
-    view = f"reconpriv_{os.getpid()}_{next(_numbers)}"
-    frame.createTempView(view)
-    query = sql.strip().rstrip(";")
-    try:
-        # In a subquery, nothing but a SELECT is possible.
-        selected = session.spark.sql(
-            f"WITH input AS (SELECT * FROM {view}) SELECT * FROM (\n{query}\n)"
-        )
-        # Over Connect, a query is checked only when it is used.
-        selected.schema  # noqa: B018
-    except BaseException:
-        session.spark.catalog.dropTempView(view)
-        raise
-    return selected, view
 
 
 def _typed_csv(spark: Any, path: str, given: str) -> Any:
