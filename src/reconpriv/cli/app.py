@@ -22,8 +22,8 @@ from reconpriv.cli.commands.analyst import (
     report,
     workload,
 )
-from reconpriv.cli.commands.more import demo, doctor, experiment, keygen, retention, studio
-from reconpriv.cli.commands.publisher import attack, audit, columns, ledger, publish
+from reconpriv.cli.commands.more import demo, doctor, experiment, keygen, ledger, retention, studio
+from reconpriv.cli.commands.publisher import attack, audit, columns, publish
 from reconpriv.cli.commands.tune import tune
 from reconpriv.cli.options.declared import option, parameter, signed
 from reconpriv.cli.process.output import Printed, reported

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.messages.nearest import in_list
+from reconpriv.messages.nearest import in_list, quoted
 
 if TYPE_CHECKING:
     from reconpriv.policy.margin_settings import Margins
@@ -93,7 +93,7 @@ def listed(names: Iterable[str]) -> str:
 def assigned(name: str, said: str) -> str:
     """COLUMN=WHAT, with the column quoted if it must be."""
     plain = name == name.strip() and not set(name) & {"=", '"'}
-    return f"{name if plain else _quoted(name)}={said}"
+    return f"{name if plain else quoted(name)}={said}"
 
 
 def columns_option(option: str, names: Iterable[str]) -> str:
@@ -116,7 +116,3 @@ def written(part: Part) -> str:
     """An option as a shell takes it."""
     option, value = part
     return option if value is None else f"{option} {shlex.quote(value)}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

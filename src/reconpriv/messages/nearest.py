@@ -41,13 +41,14 @@ def _hint(asked: str, known: Sequence[str], written: Callable[[str], str], where
 
 def in_list(name: str, more: str = "") -> str:
     """In double quotes if it holds commas, quotes or ``more``, or has a space at an end."""
-    return name if name == name.strip() and not set(name) & {",", '"', *more} else _quoted(name)
+    return name if name == name.strip() and not set(name) & {",", '"', *more} else quoted(name)
 
 
 def _in_sql(name: str) -> str:
     """In double quotes unless the name is made of letters, digits and _."""
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else _quoted(name)
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else quoted(name)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name in double quotes, with any in it doubled."""
     return '"' + name.replace('"', '""') + '"'

@@ -12,49 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-
-class Control(StrEnum):
-    """What a user can set: an argument in Python (its name is the value), an option, a field."""
-
-    BIN = "bin"
-    COLUMNS = "columns"
-    DATABASE = "database"
-    DOMAIN = "domain"
-    DROP = "drop"
-    ENGINE = "engine"
-    EXPOSED_ABOVE = "exposed_above"
-    GROUP = "group"
-    HARMLESS = "harmless"
-    KEEP_GIVEAWAY = "keep_giveaway"
-    KEEP_IDENTIFIER = "keep_identifier"
-    KEY = "key"
-    LABELS = "labels"
-    LEDGER = "ledger"
-    MARGINS = "margins"
-    MARGIN_TABLES = "margin_tables"
-    MASTER = "master"
-    MAX_ERROR = "max_error"
-    MAX_UNIQUE = "max_unique"
-    MEMORY = "memory"
-    MISSING = "missing"
-    OVERWRITE = "overwrite"
-    PERSON = "person"
-    PLAIN = "plain"
-    PORT = "port"
-    PUBLIC = "public"
-    RHO2 = "rho2"
-    ROLE_CHANGE = "role_change"
-    ROWS_PER_PERSON = "rows_per_person"
-    SECOND_SAMPLE = "second_sample"
-    SQL = "sql"
-    TABLE = "table"
-    TEST_KEY = "test_key"
-    THREADS = "threads"
-    TO_TABLE = "to_table"
-    UNATTAINABLE = "unattainable"
-    WEAKER_RECORDS = "weaker_records"
-    WHOLE_BINS = "whole_bins"
-    WITHDRAW = "withdraw"
+Control = StrEnum(
+    "Control",
+    "BIN COLUMNS DATABASE DOMAIN DROP ENGINE EXPOSED_ABOVE GROUP HARMLESS KEEP_GIVEAWAY "
+    "KEEP_IDENTIFIER KEY LABELS LEDGER MARGINS MARGIN_TABLES MASTER MAX_ERROR MAX_UNIQUE MEMORY "
+    "MISSING OVERWRITE PERSON PLAIN PORT PUBLIC RHO2 ROLE_CHANGE ROWS_PER_PERSON SECOND_SAMPLE "
+    "SQL TABLE TEST_KEY THREADS TO_TABLE UNATTAINABLE WEAKER_RECORDS WHOLE_BINS WITHDRAW",
+)
+"""What a user can set: an argument in Python (its name is the value), an option, a field."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from reconpriv.show.document import (
     figure,
     number,
 )
-from reconpriv.show.results.release_words import privacy_words, reading_words, record_words
+from reconpriv.show.results.release import privacy_words, reading_words, record_words
 from reconpriv.writing.file import check_file, whole_file
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from reconpriv.policy.margin_settings import as_margins
 from reconpriv.policy.policy import Policy
 from reconpriv.reports.page import Section, note
 from reconpriv.show.document import Heading, Paragraph, Part
-from reconpriv.show.results.attacks import attack_document
+from reconpriv.show.results.lessons import attack_document
 from reconpriv.theory.tails.bounds import resolve_bound
 from reconpriv.tuning.recommend import frontier
 from reconpriv.tuning.report import Setting

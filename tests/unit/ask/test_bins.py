@@ -428,7 +428,7 @@ def test_a_damaged_recoding_is_refused(release, tmp_path, change):
 
 
 def test_info_and_report_say_which_columns_are_recoded(release, tmp_path):
-    from reconpriv.show.results.release_words import release_words
+    from reconpriv.show.results.release import release_words
 
     said = dict(release_words(release.info()))["Recoded"]
     assert "age: bins of equal width (0 to 9, 10 to 19" in said

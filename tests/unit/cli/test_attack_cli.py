@@ -76,35 +76,6 @@ def test_guesses_from_a_paper_release_are_near_the_truth(releases, file):
         assert abs(row["inferred f"] - truth) / truth < 0.25
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["nonsense", "FILE", "-s", "Education", "--public=all"], "no attack called"),
-        (["micro", "FILE"], "needs its sensitive column"),
-        (["repeat", "RELEASE"], "needs the table itself"),
-        (["granularity", "NONE"], "not sampled"),
-        (["micro", "FILE", "-s", "Nothing", "--public=all"], "Nothing"),
-        (
-            ["micro", "FILE", "-s", "Education", "--public=all", "--sample-size", "large"],
-            "sample size",
-        ),
-        (["ratio", "FILE", "-s", "Education", "--public=all", "--privacy", "0"], "λ"),
-        (["micro", "FILE", "-s", "Education", "--public=all", "--keys", "0"], "keys"),
-        (["repeat", "FILE", "-s", "Education", "--public=all", "--releases", "1"], "at least 4"),
-        (
-            ["micro", "FILE", "-s", "Education", "--public=all", "-e", "0.01", "-d", "0.01"],
-            "nothing to attack",
-        ),
-    ],
-)
-def test_errors_are_one_sentence_and_exit_2(cli, file, releases, arguments, words):
-    places = {"FILE": file, "RELEASE": releases["octave"], "NONE": releases["none"]}
-    done = cli("attack", *(places.get(a, a) for a in arguments))
-    assert done.code == 2
-    assert words in done.err
-    assert "Traceback" not in done.err
-
-
 def test_the_exact_bound_can_be_attacked_where_it_can_be_published(cli, file):
     done = cli(
         "attack",
@@ -123,25 +94,3 @@ def test_the_library_gives_the_same_as_the_command(cli, file):
     done = cli("attack", "micro", file, "-s", "Education", "--public=all", "--keys", "2",
                "--preset", "paper", "--json")  # fmt: skip
     assert json.loads(done.out)["table"] == json.loads(json.dumps(result.as_dict()))["table"]
-
-
-def test_help_has_an_example(cli):
-    done = cli("attack", "--help")
-    assert done.code == 0
-    assert "reconpriv attack granularity" in " ".join(done.out.split())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["micro", "-s", "s", "--public=all"], "already"),
-        (["micro", "-p", "0.4"], "already"),
-        (["micro", "--releases", "3"], "--releases works only with"),
-    ],
-)
-def test_an_attack_refuses_options_that_it_has_no_use_for(cli, tiny, tmp_path, arguments, words):
-    with rp.read(tiny, sensitive="s", public="all") as opened:
-        opened.publish(Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
-    name, *rest = arguments
-    done = cli("attack", name, tmp_path / "r", *rest)
-    assert done.code == 2 and words in done.err

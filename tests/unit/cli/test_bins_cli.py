@@ -11,8 +11,6 @@ import typer.main
 
 import reconpriv as rp
 from reconpriv.cli.app import app
-from reconpriv.cli.options.shared import split_assignments
-from reconpriv.errors import PolicyError
 
 ROLES = ("-s", "occupation", "--public", "age,sex,race", "--missing", "value")
 COUNT = "SELECT count(*) FROM release WHERE "
@@ -99,34 +97,6 @@ def test_quantiles_warn_of_what_they_tell(cli, tmp_path):
                "--bin", "age=quantiles:4")  # fmt: skip
     assert done.code == 0
     assert "The borders of 'age' are quantiles of the table." in done.err
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (("--bin", "age"), "--bin takes COLUMN=…; got only the column 'age'. Write a width"),
-        (("--bin", "=10"), "--bin takes COLUMN=…"),
-        (("--bin", "age=10", "--bin", "age=5"), "given twice for column 'age'"),
-        (("--bin", "age=18,65"), "below its first border, 18. Add a lower border"),
-        (("--bin", "agee=10"), "no column 'agee'"),
-        (("--bin", "sex=10"), "bins are for numbers"),
-        (("--group", "sex=gone.csv"), "There is no file of groups at gone.csv"),
-        (("--group", "sex=gone.csv:level"), "There is no file of groups at gone.csv"),
-    ],
-)
-def test_bad_bins_leave_nothing(cli, tmp_path, given, words):
-    done = cli("publish", "example:adult", tmp_path / "out", *ROLES, "--test-key", *given)
-    assert done.code == 2
-    assert words in done.err
-    assert "Traceback" not in done.err
-    assert not any(tmp_path.iterdir())
-
-
-def test_names_may_hold_anything():
-    found = split_assignments("--bin", ['"a=b,c"=10', '"say ""x"""=0,5', " plain =quantiles:3"], "")
-    assert found == {"a=b,c": "10", 'say "x"': "0,5", "plain": "quantiles:3"}
-    with pytest.raises(PolicyError):
-        split_assignments("--bin", ['"open=10'], "")
 
 
 def test_a_column_with_an_odd_name_is_binned(cli, tmp_path):

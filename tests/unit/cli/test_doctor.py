@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from reconpriv import doctor
 from reconpriv.attacks.run import ATTACKS
 from reconpriv.cli.app import app
-from reconpriv.show.results.doctor import doctor_document
+from reconpriv.show.results.tables import doctor_document
 from reconpriv.show.text import as_text
 from shell import offers
 
@@ -118,6 +118,7 @@ def test_it_speaks_json():
         ("reconpriv audit x --missing ", ["refuse", "drop", "value"]),
         ("reconpriv publish x y --sample-size o", ["octave"]),
         ("reconpriv publish x y --format c", ["csv", "cells"]),
+        ("reconpriv audit x --labels a", ["apply"]),
         ("reconpriv doc", ["doctor"]),
         ("reconpriv attack g", ["granularity"]),
         ("reconpriv attack ", [*ATTACKS]),

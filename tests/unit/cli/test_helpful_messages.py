@@ -171,13 +171,6 @@ def test_a_table_given_as_a_key_is_no_key(desk, cli, release):
             assert "chmod" not in done.err and not Path("out").exists()
 
 
-def test_a_key_that_others_can_read_is_still_refused(cli, release):
-    rp.Key.generate().write("my.key")
-    Path("my.key").chmod(0o644)
-    done = cli("publish", "t.csv", "out", "-s", "ill", "--public=all", "--key", "my.key")
-    assert done.code == 2 and "chmod 600 my.key" in done.err
-
-
 @pytest.mark.parametrize(
     ("option", "forms"),
     [
@@ -209,12 +202,6 @@ def test_a_device_or_an_endless_pipe_is_not_read_to_its_end(desk, option):
     assert done.returncode == 2 and b"is larger than 100 MB" in done.stderr, done
 
 
-def test_a_batch_without_an_end_is_refused(cli, release):
-    done = cli("query", "release", "--batch", "/dev/zero", "-o", "answers.csv")
-    assert done.code == 2 and "The batch file /dev/zero cannot be read" in done.err
-    assert not Path("answers.csv").exists()
-
-
 def test_side_files_may_come_from_a_pipe(release):
     words = f"{sys.executable} -m reconpriv"
     audit = f"{words} audit t.csv -s ill --public all"
@@ -227,26 +214,6 @@ def test_side_files_may_come_from_a_pipe(release):
         done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, timeout=60)
         assert done.returncode in (0, 1) and not done.stderr.startswith(b"error"), done
     assert Path("answers.csv").read_text(encoding="utf-8").startswith("sex,count")
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["publish", "t.csv", "", "-s", "ill", "--public=all"], "OUT"),
-        (["publish", "", "out", "-s", "ill", "--public=all"], "TABLE"),
-        (["publish", "t.csv", "out", "-s", "ill", "--public=all", "--key", ""], "--key"),
-        (["publish", "t.csv", "out", "-s", "ill", "--public=all", "--report", ""], "--report"),
-        (["info", ""], "RELEASE"),
-        (["keygen", ""], "FILE"),
-        (["audit", "t.csv", "-s", "ill", "--public=all", "--domain", ""], "--domain"),
-        (["query", "release", "--batch", "", "-o", "x.csv"], "--batch"),
-    ],
-)
-def test_an_empty_path_is_named(cli, release, words, named):
-    before = sorted(Path().rglob("*"))
-    done = cli(*words)
-    assert (done.code, done.err) == (2, f"error: {named} is empty. Is a variable not set?\n")
-    assert sorted(Path().rglob("*")) == before
 
 
 def test_an_empty_path_is_refused_in_python_too(release):

@@ -69,22 +69,20 @@ def on_terminal(monkeypatch):
     return turn_on
 
 
-def test_nothing_is_shown_before_the_second_is_over(on_terminal):
-    terminal = on_terminal()
-    with ticking(later=Clock()) as bar:
-        bar("counting", 0.5)
-    assert terminal.getvalue() == ""
-
-
-def test_then_the_stage_and_what_is_done_are_shown_and_cleared_at_the_end(on_terminal):
+def test_after_a_second_the_stage_and_what_is_done_are_shown_and_cleared_at_the_end(on_terminal):
     terminal = on_terminal()
     clock = Clock()
-    with ticking(1_000, "attack micro", later=clock) as bar:
+    with (
+        pytest.raises(ValueError, match="wrong"),
+        ticking(1_000, "attack [bold]", later=clock) as bar,
+    ):
         bar("sample size 2 of 4", 0.25)
+        assert terminal.getvalue() == ""
         clock.second_is_over()
         shown = terminal.getvalue()
-        assert "attack micro: sample size 2 of 4" in shown
+        assert "attack [bold]: sample size 2 of 4" in shown
         assert "25%" in shown
+        raise ValueError("wrong")
     # The cursor goes back up and the line is erased.
     assert terminal.getvalue().rstrip().endswith("\x1b[2K")
     assert not clock.due
@@ -114,25 +112,6 @@ def test_records_are_counted_with_a_rate(on_terminal):
     assert "comparing columns" in terminal.getvalue()
 
 
-def test_an_error_clears_the_line(on_terminal):
-    terminal = on_terminal()
-    clock = Clock()
-    with pytest.raises(ValueError, match="wrong"), ticking(later=clock) as bar:
-        clock.second_is_over()
-        bar("reading", 0.0)
-        raise ValueError("wrong")
-    assert terminal.getvalue().rstrip().endswith("\x1b[2K")
-
-
-def test_square_brackets_in_a_name_are_no_markup(on_terminal):
-    terminal = on_terminal()
-    clock = Clock()
-    with ticking(later=clock) as bar:
-        bar("sample size [bold]", 0.5)
-        clock.second_is_over()
-    assert "[bold]" in terminal.getvalue()
-
-
 def test_steps_count_up(on_terminal, monkeypatch):
     terminal = on_terminal()
     clock = Clock()
@@ -141,16 +120,6 @@ def test_steps_count_up(on_terminal, monkeypatch):
         step("EDU error")
         clock.second_is_over()
         assert "EDU error" in terminal.getvalue() and "25%" in terminal.getvalue()
-
-
-def test_without_a_terminal_there_is_no_timer_and_no_bar(monkeypatch):
-    plain = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", plain)
-    clock = Clock()
-    with ticking(later=clock) as bar:
-        bar("counting", 0.5)
-        assert not clock.due
-    assert plain.getvalue() == ""
 
 
 ATTACKS = ("granularity", "micro", "pool", "infer", "repeat", "updates", "differencing", "margins")
@@ -228,10 +197,6 @@ def test_a_short_command_shows_none():
     out, screen = _on_a_terminal(*COMMAND, quiet=3600.0)
     assert json.loads(out)["attack"] == "micro"
     assert screen == ""
-
-
-def test_a_second_is_what_is_promised():
-    assert progress.QUIET_SECONDS == 1.0
 
 
 @pytest.mark.parametrize(("given", "used"), [(None, "1"), ("2", "2")])

@@ -73,26 +73,6 @@ def test_a_batch_is_remarked_on_too(cli, released, tmp_path):
     assert "cuts 2 protection groups" in cut and "cuts" not in exact
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--protect", "age"], "--protect takes COLUMN=…"),
-        (["--protect", "agee=10"], "no column 'agee'"),
-        (["--protect", "age=10", "--protect", "age=5"], "given twice"),
-        (["--protect", "sex=10"], "bins of numbers"),
-        (["--protect", "age=10", "--sample-size", "paper"], "exact totals"),
-        (["--protect", "age=there.csv"], "no file of groups"),
-    ],
-)
-@pytest.mark.parametrize("command", ["publish", "audit"])
-def test_bad_input_is_one_sentence(cli, tmp_path, command, options, words):
-    out = [tmp_path / "out"] if command == "publish" else []
-    done = cli(command, *ADULT, *out, *options)
-    assert done.code == 2
-    assert words in done.err and done.err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_file_of_groups_and_borders_work(cli, tmp_path):
     groups = tmp_path / "race.csv"
     groups.write_text("race,group\nWhite,white\n*,others\n")
@@ -121,11 +101,6 @@ def test_attacks_target_protection_groups(cli, released, name):
     assert found["worst_groups_internal"][0]["group"]["age"].count(" to ") == 1
     alone = cli("attack", name, released[0], "--json", "--worst", 1)
     assert alone.code == 0, alone.err
-
-
-def test_a_release_has_its_protection_already(cli, released):
-    done = cli("attack", "micro", released[0], *PROTECT)
-    assert done.code == 2 and "policy already" in done.err
 
 
 def test_its_files_have_no_side_channel(cli, released):

@@ -179,82 +179,47 @@ def table(**columns):
     return pa.table({"x": ["u", "v"] * 20, "a": ["p", "q"] * 20, **columns})
 
 
-def bad_inputs():
-    numbers = pa.array([i + 0.5 for i in range(40)])
-    many = pa.table({"x": [f"v{i}" for i in range(2000)], "a": ["p", "q"] * 1000})
-    unique = table(i=list(range(40)))
-    structs = pa.array([{"k": 1}] * 40)
+def read(source=None, **more):
+    return rp.read(source or table(), **({"sensitive": "x", "public": "all"} | more))
 
-    def publish_identifier():
-        return rp.read(unique, sensitive="x", public="all").publish(
-            POLICY, "nowhere", key=rp.Key.test()
-        )
 
-    def publish_unattainable():
-        policy = rp.Policy(0.9, 0.9, 0.9)
-        return rp.read(table(), sensitive="x", public="all").publish(
-            policy, "nowhere", key=rp.Key.test()
-        )
-
-    def give_a_group_away():
-        rows = pa.table({"x": ["u", "v", "v"] * 9000, "a": ["p", "q"] * 13500})
-        return rp.read(rows, sensitive="x", public="all").audit(
-            rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=["a"]))
-        )
-
-    def cut_a_bin():
-        with rp.read(
-            table(n=list(range(40))), sensitive="x", public="all", bin={"n": 10}
-        ) as opened:
-            return opened.count("n < 15")
-
-    return {
-        "missing": lambda: rp.read(table(x=["u", None] * 20), sensitive="x", public="all"),
-        "float sensitive": lambda: rp.read(table(n=numbers), sensitive="n", public="all"),
-        "too many values": lambda: rp.read(many, sensitive="x", public="all"),
-        "one value": lambda: rp.read(table(x=["u"] * 40), sensitive="x", public="all"),
-        "a struct": lambda: rp.read(table(s=structs), sensitive="x", public="all"),
-        "a sensitive struct": lambda: rp.read(table(s=structs), sensitive="s", public="all"),
-        "stranger to the domain": lambda: rp.read(
-            table(), sensitive="x", public="all", domain=["u"]
-        ),
-        "bins of text": lambda: rp.read(table(), sensitive="x", public="all", bin={"a": 10}),
-        "infinite": lambda: rp.read(
-            table(n=[float("inf")] * 40), sensitive="x", public="all", bin={"n": 10}
-        ),
-        "below the border": lambda: rp.read(
-            table(n=list(range(40))), sensitive="x", public="all", bin={"n": [5, 50]}
-        ),
-        "groups of numbers": lambda: rp.read(
-            table(n=numbers), sensitive="x", public="all", group={"n": {"1": "x"}}
-        ),
-        "a table of a file": lambda: rp.read(
-            "example:adult", sensitive="sex", public="all", table="x"
-        ),
-        "labels of a file": lambda: rp.read(
-            "example:adult", sensitive="sex", public="all", labels="apply"
-        ),
-        "a master": lambda: rp.read(
-            "example:adult", sensitive="sex", public="all", engine="duckdb", master="x"
-        ),
-        "two selects": lambda: rp.read(
-            "example:adult", sensitive="sex", public="all", sql="SELECT 1; SELECT 2"
-        ),
-        "an identifier": publish_identifier,
-        "unattainable": publish_unattainable,
-        "a cut bin": cut_a_bin,
-        "a group given away": give_a_group_away,
-        "a key": lambda: rp.Key.from_file("no-such.key"),
-        "a short key": lambda: rp.Key.from_hex("00"),
-    }
+NUMBERS = pa.array([i + 0.5 for i in range(40)])
+STRUCTS = pa.array([{"k": 1}] * 40)
+MANY = pa.table({"x": [f"v{i}" for i in range(2000)], "a": ["p", "q"] * 1000})
+TOWNS = pa.table({"x": ["u", "v", "v"] * 9000, "a": ["p", "q"] * 13500})
+GIVING = rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=["a"]))
+ADULT, WHOLE = "example:adult", list(range(40))
+BAD_INPUTS = {
+    "missing": lambda: read(table(x=["u", None] * 20)),
+    "float sensitive": lambda: read(table(n=NUMBERS), sensitive="n"),
+    "too many values": lambda: read(MANY),
+    "one value": lambda: read(table(x=["u"] * 40)),
+    "a struct": lambda: read(table(s=STRUCTS)),
+    "a sensitive struct": lambda: read(table(s=STRUCTS), sensitive="s"),
+    "stranger to the domain": lambda: read(domain=["u"]),
+    "bins of text": lambda: read(bin={"a": 10}),
+    "infinite": lambda: read(table(n=[float("inf")] * 40), bin={"n": 10}),
+    "below the border": lambda: read(table(n=WHOLE), bin={"n": [5, 50]}),
+    "groups of numbers": lambda: read(table(n=NUMBERS), group={"n": {"1": "x"}}),
+    "a table of a file": lambda: read(ADULT, sensitive="sex", table="x"),
+    "labels of a file": lambda: read(ADULT, sensitive="sex", labels="apply"),
+    "a master": lambda: read(ADULT, sensitive="sex", engine="duckdb", master="x"),
+    "two selects": lambda: read(ADULT, sensitive="sex", sql="SELECT 1; SELECT 2"),
+    "an identifier": lambda: read(table(i=WHOLE)).publish(POLICY, "nowhere", key=rp.Key.test()),
+    "unattainable": lambda: read().publish(rp.Policy(0.9, 0.9, 0.9), "nowhere", key=rp.Key.test()),
+    "a cut bin": lambda: read(table(n=WHOLE), bin={"n": 10}).count("n < 15"),
+    "a group given away": lambda: read(TOWNS).audit(GIVING),
+    "a key": lambda: rp.Key.from_file("no-such.key"),
+    "a short key": lambda: rp.Key.from_hex("00"),
+}
 
 
 @pytest.mark.filterwarnings("ignore::reconpriv.ReconprivWarning")
-@pytest.mark.parametrize("name", bad_inputs())
+@pytest.mark.parametrize("name", BAD_INPUTS)
 def test_a_bad_input_is_explained_in_the_words_of_each_surface(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(rp.ReconprivError) as caught:
-        bad_inputs()[name]()
+        BAD_INPUTS[name]()
     error = caught.value
     assert not OPTION.search(str(error)), error
     line, page = error.worded(option_words), error.worded(page_words)

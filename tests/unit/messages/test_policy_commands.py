@@ -83,6 +83,7 @@ def test_a_printed_command_gives_back_its_policy(
 ) -> None:
     command = publish_command("t.csv", [("-s", "ill"), *policy_parts(policy)])
     assert parsed(pasted(command)[1:], schema) == policy
+    assert eval(repr(policy.margins), {"Margins": rp.Margins}) == policy.margins
 
 
 def test_so_does_that_of_every_preset(default: str, schema: rp.Schema) -> None:

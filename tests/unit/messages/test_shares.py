@@ -80,32 +80,6 @@ def test_a_percentage_is_asked_about(slip):
         SLIPS[slip]()
 
 
-TABLE = ("example:adult", "-s", "occupation", "--public", "age,sex", "--missing", "value")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("tune", *TABLE, "--max-error", "10"),
-        ("tune", *TABLE, "-p", "0.5,10"),
-        ("tune", *TABLE, "--margins", "0", "--margins", "10.5"),
-        ("audit", *TABLE, "-p", "10"),
-        ("audit", *TABLE, "--margins", "20"),
-        ("audit", *TABLE, "--exposed-above", "25"),
-        ("audit", *TABLE, "-e", "20"),
-        ("publish", *TABLE, "out", "-d", "30"),
-        ("workload", *TABLE, "--min-selectivity", "5"),
-        ("retention", "--rho1", "10", "--rho2", "50", "-m", "10"),
-    ],
-)  # fmt: skip
-def test_and_refused_on_the_command_line(cli, words):
-    done = cli(*words)
-    said = f"got {words[-1].removeprefix('0.5,')}: did you mean 0."
-    if words[0] == "retention":
-        said = "got 10: did you mean 0.1?"
-    assert done.code == 2 and done.out == "" and said in done.err
-
-
 def test_the_budget_of_margins_has_a_limit_and_rho_goes_past_it():
     assert rp.Margins(LARGEST_EPSILON).round_epsilon == LARGEST_EPSILON
     with pytest.raises(PolicyError, match="at most 10; got 100: did you mean 1"):

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 import reconpriv as rp
 from reconpriv.attacks import ATTACKS, Effort, attack
 from reconpriv.show.document import Facts, Field, Grid
-from reconpriv.show.results.attacks import attack_document
+from reconpriv.show.results.lessons import attack_document
 from reconpriv.show.text import as_text
 
 ADULT = {

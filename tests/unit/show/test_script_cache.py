@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconpriv.show.charts.script_cache import cache_folder, kept
+from reconpriv.show.charts.drawing import cache_folder, kept
 
 SCRIPT = "const é = '\r\n';\n"
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reconpriv.auditing.audit_report import AuditReport
 from reconpriv.cells.randomness import Key
+from reconpriv.cli.process.output import Printed
 from reconpriv.errors import OutputError
-from reconpriv.estimate.counts import Estimate, Settings
+from reconpriv.estimate.counts import Settings
 from reconpriv.messages.redaction import shown_path
 from reconpriv.policy.presets import RECOMMENDED
 from reconpriv.reading import read
-from reconpriv.release.release import Release
 from reconpriv.show.document import Document, Field, Grid, Heading, Paragraph, figure, number
 from reconpriv.show.results.audit import audit_document
 from reconpriv.show.results.release import release_document
@@ -32,25 +30,7 @@ _QUERIES: tuple[dict[str, Any], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Demo:
-    """What the demonstration showed."""
-
-    audit: AuditReport
-    release: Release
-    answers: tuple[tuple[Estimate, int], ...]
-    kept: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "audit": self.audit.as_dict(),
-            "publish": self.release.as_dict(),
-            "queries": [{**answer.as_dict(), "truth": truth} for answer, truth in self.answers],
-        }
-
-
-def run_demo(out: Path | None) -> Demo:
+def demonstrated(out: Path | None) -> Printed:
     """Audit and publish the bundled Adult table and answer a few count queries."""
     policy = RECOMMENDED.policy
     if out is not None and out.exists():
@@ -66,25 +46,25 @@ def run_demo(out: Path | None) -> Demo:
         estimates = release.count_many(list(_QUERIES))
         asked = [table.truth.select(None, query) for query in _QUERIES]
         truths = [round(one.count) for one in table.truth.count_many(asked, Settings())]
-    return Demo(report, release, tuple(zip(estimates, truths, strict=True)), out is not None)
-
-
-def demo_document(demo: Demo) -> Document:
-    """The demonstration step by step."""
+    answers = list(zip(estimates, truths, strict=True))
     rows = [
-        (answer.query, answer.count, "exact" if answer.exact else
-         f"{answer.low:,.0f} to {answer.high:,.0f}", truth)
-        for answer, truth in demo.answers
-    ]  # fmt: skip
+        (
+            one.query,
+            one.count,
+            "exact" if one.exact else f"{one.low:,.0f} to {one.high:,.0f}",
+            truth,
+        )
+        for one, truth in answers
+    ]
     fields = [Field("count of"), number("estimate", ",.0f"), figure("95 % interval"),
               number("truth")]  # fmt: skip
     removed = "(a temporary folder, removed by now; --out DIR keeps it)"
-    return [
+    steps: Document = [
         Heading("1. Audit: 48,842 real people; would perturbing their occupation be enough?"),
-        *audit_document(demo.audit),
+        *audit_document(report),
         Heading("2. Publish: large groups rest on fewer independent trials"),
-        *release_document(demo.release),
-        *([] if demo.kept else [Paragraph(removed)]),
+        *release_document(release),
+        *([] if out is not None else [Paragraph(removed)]),
         Heading("3. Query the release, next to the truth that only the publisher knows"),
         Grid(fields, rows, note="The last query rests on one micro group, about which a release is"
              " meant to reveal little."),
@@ -99,3 +79,9 @@ def demo_document(demo: Demo) -> Document:
             "reconpriv columns YOUR_TABLE.parquet -s YOUR_SENSITIVE_COLUMN"
         ),
     ]  # fmt: skip
+    found = {
+        "audit": report.as_dict(),
+        "publish": release.as_dict(),
+        "queries": [{**answer.as_dict(), "truth": truth} for answer, truth in answers],
+    }
+    return Printed(found, lambda: steps)

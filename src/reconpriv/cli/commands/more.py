@@ -1,7 +1,8 @@
-"""Commands of a few lines: retention, keygen, demo, doctor, studio and experiment."""
+"""Short commands: retention, keygen, demo, doctor, ledger, studio and experiment."""
 
 from __future__ import annotations
 
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,9 @@ def demo(
     out: Path | None = option("--out DIR", "Keep the release here instead of removing it."),
 ) -> Any:
     """Audit, publish and query a real table (48,842 people; occupation is sensitive)."""
-    from reconpriv.cli.commands.demo import demo_document, run_demo
+    from reconpriv.cli.commands.demo import demonstrated
 
-    result = run_demo(out)
-    return Printed(result, lambda: demo_document(result))
+    return demonstrated(out)
 
 
 def doctor() -> Any:
@@ -67,6 +67,62 @@ def doctor() -> Any:
 
     found = examine()
     return Printed(found, code=0 if found.healthy else 1)
+
+
+_ACTIONS = ("show", "verify", "repair", "withdraw")
+_EXIT_NOT_SOUND = 1
+
+
+def ledger(
+    action: str = argument(
+        "|".join(_ACTIONS),
+        "Show the publications; check every line and the count of trials; remove a last line that"
+        " lacks its end and a count that is not sound; or withdraw a release that was never handed"
+        " out.",
+    ),
+    key: Path = argument("KEY", "The key file beside the ledger."),
+    line: int | None = argument(
+        "LINE", "With withdraw: the line of the publication, as show numbers it.", None
+    ),
+    why: str | None = option("--why REASON", "With withdraw: why nobody got the release."),
+) -> Any:
+    """Show or check what was published with a key: the ledger beside the key file.
+
+    verify exits 0 if every line is as it was written and the count of trials goes
+    with them, 1 if not. show refuses a ledger that fails verification. withdraw
+    records that a release was never handed out, so that it no longer counts; its
+    reason is kept in the ledger as you type it.
+    """
+    if action not in _ACTIONS:
+        hint = f"Choose one of: {', '.join(_ACTIONS)}."
+        raise PolicyError(f"A ledger cannot be asked to {action!r}.", hint=hint)
+    if action != "withdraw" and (line is not None or why is not None):
+        raise PolicyError(f"Only withdraw takes a line and a reason, not {action}.")
+    from reconpriv.ledger.ledger import Ledger
+
+    file = shlex.quote(str(key))
+    if action == "withdraw":
+        if line is None or why is None:
+            raise PolicyError(
+                "A withdrawal needs the line of a publication and a reason.",
+                hint=f"See the lines with: reconpriv ledger show {file}; then:"
+                f" reconpriv ledger withdraw {file} LINE --why REASON.",
+            )
+        done = Ledger(key).withdraw(line, why=why)
+        return Printed({"withdrawn": line, "done": done}, " ".join(done))
+    found = Ledger(key)
+    if action == "show":
+        return found
+    repaired = found.repair() if action == "repair" else ()
+    check = found.check()
+    text = [check.verdict]
+    if action == "repair":
+        text.insert(0, " ".join(repaired) or "There was nothing to repair.")
+    if check.repairable:
+        text.append(f"To repair it: reconpriv ledger repair {file}")
+    more = {"repaired": bool(repaired)} if action == "repair" else {}
+    code = 0 if check.sound else _EXIT_NOT_SOUND
+    return Printed(check, "\n".join(text), more=more, code=code)
 
 
 def studio(

@@ -1,9 +1,8 @@
-"""The publisher's commands on a table: columns, audit, publish, attack; and the ledger of a key."""
+"""The publisher's commands on a table: columns, audit, publish and attack."""
 
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -372,7 +371,7 @@ def attack(
     if table.sensitive is None:
         raise InputError(
             f"{shown_path(table.source)} is not a release; a table needs its sensitive column.",
-            hint="Name it with -s, or give a folder that `reconpriv publish` made.",
+            hint="Name it with -s, or give the folder of a release.",
         )
     policy = replace(policy_options.chosen(), unattainable="one-trial")
     policy.check_sampling()
@@ -386,59 +385,3 @@ def attack(
             result = attack(name, opened, suited.policy, replace(effort, progress=bar))
         say_all("note", suited.notes)
         return result
-
-
-_ACTIONS = ("show", "verify", "repair", "withdraw")
-_EXIT_NOT_SOUND = 1
-
-
-def ledger(
-    action: str = argument(
-        "|".join(_ACTIONS),
-        "Show the publications; check every line and the count of trials; remove a last line that"
-        " lacks its end and a count that is not sound; or withdraw a release that was never handed"
-        " out.",
-    ),
-    key: Path = argument("KEY", "The key file beside the ledger."),
-    line: int | None = argument(
-        "LINE", "With withdraw: the line of the publication, as show numbers it.", None
-    ),
-    why: str | None = option("--why REASON", "With withdraw: why nobody got the release."),
-) -> Any:
-    """Show or check what was published with a key: the ledger beside the key file.
-
-    verify exits 0 if every line is as it was written and the count of trials goes
-    with them, 1 if not. show refuses a ledger that fails verification. withdraw
-    records that a release was never handed out, so that it no longer counts; its
-    reason is kept in the ledger as you type it.
-    """
-    if action not in _ACTIONS:
-        hint = f"Choose one of: {', '.join(_ACTIONS)}."
-        raise PolicyError(f"A ledger cannot be asked to {action!r}.", hint=hint)
-    if action != "withdraw" and (line is not None or why is not None):
-        raise PolicyError(f"Only withdraw takes a line and a reason, not {action}.")
-    from reconpriv.ledger.ledger import Ledger
-
-    file = shlex.quote(str(key))
-    if action == "withdraw":
-        if line is None or why is None:
-            raise PolicyError(
-                "A withdrawal needs the line of a publication and a reason.",
-                hint=f"See the lines with: reconpriv ledger show {file}; then:"
-                f" reconpriv ledger withdraw {file} LINE --why REASON.",
-            )
-        done = Ledger(key).withdraw(line, why=why)
-        return Printed({"withdrawn": line, "done": done}, " ".join(done))
-    found = Ledger(key)
-    if action == "show":
-        return found
-    repaired = found.repair() if action == "repair" else ()
-    check = found.check()
-    text = [check.verdict]
-    if action == "repair":
-        text.insert(0, " ".join(repaired) or "There was nothing to repair.")
-    if check.repairable:
-        text.append(f"To repair it: reconpriv ledger repair {file}")
-    more = {"repaired": bool(repaired)} if action == "repair" else {}
-    code = 0 if check.sound else _EXIT_NOT_SOUND
-    return Printed(check, "\n".join(text), more=more, code=code)

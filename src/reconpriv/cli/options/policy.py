@@ -189,7 +189,7 @@ class AcceptOptions:
 
 
 _MARGINS = ("margins", "margins_rho", "margins_delta", "margin_tables")
-_NAME = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^,+"]*[^,+"\s]))\s*')
+_NAME = r'\s*(?:"((?:[^"]|"")+)"|([^,+"]*[^,+"\s]))\s*'
 
 
 def harmless_values(texts: Texts) -> tuple[str, ...]:
@@ -201,28 +201,17 @@ def split_tables(text: str) -> list[tuple[str, ...]]:
     """Tables separated by commas, columns by +; a column in double quotes may hold both."""
     if not text.strip():
         raise PolicyError("--margin-tables is empty.", hint="Name public columns, or leave it out.")
+    if not re.fullmatch(f"{_NAME}([,+]{_NAME})*", text):
+        raise PolicyError(
+            f"--margin-tables takes columns separated by commas or +; got {text!r}.",
+            hint='Put a name that holds a comma, + or " in double quotes, and double any quotes in'
+            " it.",
+        )
     tables: list[tuple[str, ...]] = []
-    names: tuple[str, ...] = ()
-    at = 0
-    while True:
-        found = _NAME.match(text, at)
-        hint = "Close the quotes before the next column."
-        if found is None:
-            hint = (
-                'Put a name that holds a comma, + or " in double quotes, and double any quotes in'
-                " it."
-            )
+    for mark, _, quoted, plain in re.findall(f"(^|[,+])({_NAME})", text):
+        name = (quoted.replace('""', '"') or plain,)
+        if mark == "+":
+            tables[-1] += name
         else:
-            names = (*names, found[1].replace('""', '"') if found[1] else found[2])
-            at = found.end()
-        mark = text[at : at + 1]
-        if found is None or mark not in ",+":
-            raise PolicyError(
-                f"--margin-tables takes columns separated by commas or +; got {text!r}.", hint=hint
-            )
-        if mark != "+":
-            tables.append(names)
-            names = ()
-        if not mark:
-            return tables
-        at += 1
+            tables.append(name)
+    return tables

@@ -140,19 +140,23 @@ class TableOptions:
 
     def open(self) -> Table:
         """Read the table."""
-        from reconpriv.columns.declared_bins import HOW
-        from reconpriv.columns.declared_groups import HOW_TO_GROUP
         from reconpriv.reading import read
 
         assert self.sensitive is not None
         warn_of_password(self.source)
-        return read(
-            **self.given("public", "drop", "bin", "group"),
-            public=self._public(),
-            drop=listed_names("--drop", self.drop) or [],
-            bin=split_assignments("--bin", self.bin, HOW),
-            group=split_assignments("--group", self.group, HOW_TO_GROUP),
-        )
+        return read(**self.given("public", "drop", "bin", "group"), **self.roles())
+
+    def roles(self) -> dict[str, Any]:
+        """The lists of columns as arguments in Python."""
+        from reconpriv.columns.declared_bins import HOW
+        from reconpriv.columns.declared_groups import HOW_TO_GROUP
+
+        return {
+            "public": self._public(),
+            "drop": listed_names("--drop", self.drop) or [],
+            "bin": split_assignments("--bin", self.bin, HOW),
+            "group": split_assignments("--group", self.group, HOW_TO_GROUP),
+        }
 
     def given(self, *left_out: str) -> dict[str, Any]:
         """The fields as arguments in Python, without some."""

@@ -50,40 +50,32 @@ def reported() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except (KeyboardInterrupt, Exception) as error:
+        code = EXIT_BAD_INPUT
         if isinstance(error, KeyboardInterrupt) or stopped():
             say("interrupted", INTERRUPTED)
-            raise typer.Exit(exit_code()) from None
-        if isinstance(error, RolesError):
+            code = exit_code()
+        elif isinstance(error, RolesError):
             say_roles(error)
-            raise typer.Exit(EXIT_BAD_INPUT) from None
-        if isinstance(error, ReconprivError):
+        elif isinstance(error, ReconprivError):
             say("error", error.worded(option_words))
-            raise typer.Exit(EXIT_BAD_INPUT) from None
-        if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+        elif isinstance(error, MemoryError) or str(error) == "can't start new thread":
             say("error", "There is not enough memory for this; raise the limit of this process.")
-            raise typer.Exit(EXIT_BAD_INPUT) from None
-        if isinstance(error, BrokenPipeError):
+        elif isinstance(error, BrokenPipeError):
             silence_standard_output()  # its reader is gone
-            raise typer.Exit(EXIT_BROKEN_PIPE) from None
-        if isinstance(error, NotPrinted):
+            code = EXIT_BROKEN_PIPE
+        elif isinstance(error, NotPrinted):
             silence_standard_output()
-            say(
-                "error",
-                f"The result could not be printed: {error}."
-                " Files that the command writes may be in place.",
-            )
-            raise typer.Exit(EXIT_BAD_INPUT) from None
-        if isinstance(error, FileNotFoundError) and _current_folder_is_gone():
+            done = "Files that the command writes may be in place."
+            say("error", f"The result could not be printed: {error}. {done}")
+        elif isinstance(error, FileNotFoundError) and _current_folder_is_gone():
             say("error", "The current folder no longer exists. Change to another one.")
-            raise typer.Exit(EXIT_BAD_INPUT) from None
-        if os.environ.get("RECONPRIV_DEBUG"):
+        elif os.environ.get("RECONPRIV_DEBUG"):
             raise
-        say(
-            "error",
-            f"Something unexpected happened in reconpriv ({type(error).__name__})."
-            " Please report it; RECONPRIV_DEBUG=1 shows where.",
-        )
-        raise typer.Exit(EXIT_BUG) from None
+        else:
+            what = f"Something unexpected happened in reconpriv ({type(error).__name__})."
+            say("error", f"{what} Please report it; RECONPRIV_DEBUG=1 shows where.")
+            code = EXIT_BUG
+        raise typer.Exit(code) from None
 
 
 def _current_folder_is_gone() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.messages.commands import columns_option
+from reconpriv.messages.commands import assigned, columns_option
 from reconpriv.messages.remedies import Control, Remedy, worded
 
 if TYPE_CHECKING:
@@ -54,7 +54,5 @@ def as_options(value: Any) -> Any:
 
 
 def _bins(column: str, *borders: str) -> str:
-    """A column with its bin borders, as a shell takes it; the name is quoted if necessary."""
-    bare = column == column.strip() and not set(column) & {"=", '"'}
-    name = column if bare else '"' + column.replace('"', '""') + '"'
-    return shlex.quote(f"{name}={','.join(borders)}")
+    """A column with its bin borders, as a shell takes it."""
+    return shlex.quote(assigned(column, ",".join(borders)))

@@ -21,14 +21,12 @@ from reconpriv.show.document import (
     figure,
     number,
 )
-from reconpriv.show.results.release_words import margins_line, policy_line
+from reconpriv.show.results.release import PROMISED, margins_line, policy_line
 
 if TYPE_CHECKING:
     from reconpriv.auditing.audit_report import AuditReport
     from reconpriv.auditing.column_risk import AuditFigures
     from reconpriv.protect.margins.planned import MarginCost
-
-PROMISED = ("promised", "not promised")
 
 
 def audit_document(report: AuditReport, words: Words = python_words) -> Document:

@@ -11,7 +11,7 @@ from shiny import reactive, req, ui
 import reconpriv as rp
 from reconpriv.messages.phrases import kept_words, share_words
 from reconpriv.messages.remedies import Control, worded
-from reconpriv.show.results.release_words import margins_line, policy_line
+from reconpriv.show.results.release import margins_line, policy_line
 from reconpriv.studio.pieces.changes import same_key_means, since_release
 from reconpriv.studio.pieces.consents import (
     Consent,
