@@ -22,12 +22,11 @@ from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.figure import AVERAGE, SUM, Figure, impossible
 from reconpriv.ask.selections import Selected
 from reconpriv.errors import InputError
-from reconpriv.estimate.arrangements import Arranged, arranged
 from reconpriv.estimate.counts import Settings, coin_flips
 from reconpriv.estimate.linear import share_of_margins
 from reconpriv.estimate.measures import Measure, refuse_infinite
 from reconpriv.estimate.shares import Labels, check_unbiased, empty_figure
-from reconpriv.estimate.signed_totals import SignedTotals
+from reconpriv.estimate.total_limits import Arranged, SignedTotals, arranged
 from reconpriv.estimate.totals import Totals, WeightedTotal, indicator, totals
 from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.theory.estimation.combined_limits import Range, fieller_limits

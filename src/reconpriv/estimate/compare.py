@@ -21,7 +21,7 @@ from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Estimate, Settings
 from reconpriv.estimate.pieces import cut_into_pieces
-from reconpriv.estimate.shares import ShareOf, check_unbiased, correlated, share_rows
+from reconpriv.estimate.shares import ShareOf, check_unbiased, share_rows
 from reconpriv.messages.readable import Plottable
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.combined_limits import (
@@ -138,20 +138,41 @@ def side_of(selected: Selected, among: Selected | None, of: str) -> Side:
 
 
 def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings) -> Comparison:
-    """Both sides, with limits of their difference and their ratio."""
+    """Both sides, with limits of their difference and their ratio.
+
+    The limits are combined from those of the pieces that the sides are made of. Shares of known
+    numbers of records, and counts, are sums over pieces; shares among the holders of a value are
+    all among the same ones. The test rejects where 0 is beyond a limit of the difference.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - slow import
+
     check_unbiased(settings, "A comparison")
-    _refuse_cut(answerer, (one, other), settings)
-    figures = [_figure(answerer, side, settings) for side in (one, other)]
+    sides = one, other
+    _refuse_cut(answerer, sides, settings)
+    figures = [_figure(answerer, side, settings) for side in sides]
     for figure in figures:
         if figure.value is None:
             raise InputError(
                 f"There is nothing to compare with: {figure.query!r} has too few records.",
                 hint="Choose more of them.",
             )
-    compared = _compared(answerer, (one, other), figures, settings)
-    low, high = compared.difference
-    covariance = compared.covariance
     values = [_number(figure.value) for figure in figures]
+    sizes = [_size(answerer, side, settings) for side in sides]
+    asked, z = [side.counted for side in sides], settings.z
+    if one.among is not None and one.among.values is not None:
+        found = cut_into_pieces(answerer, [*asked, one.among], (), settings)
+        top, other_top, bottom = found.members
+        gap = top - other_top
+        limits = ratio_limits(gap, bottom, found.parts, z, (-1.0, 1.0))
+        slopes = np.stack([top, other_top]) - np.outer(values, bottom)
+        slopes, ratio_of = slopes / sizes[0], (top / sizes[0], other_top / sizes[1])
+    else:
+        found = cut_into_pieces(answerer, asked, (), settings)
+        ratio_of = found.members[0] / sizes[0], found.members[1] / sizes[1]
+        slopes, gap = np.stack(ratio_of), ratio_of[0] - ratio_of[1]
+        limits = combination_limits(gap, found.parts, z)
+    low, high = float(limits[0][0]), float(limits[1][0])
+    covariance = slopes @ found.parts.covariance[0] @ slopes.T
     difference = values[0] - values[1]
     error = math.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1], 0.0))
     exact = all(figure.exact for figure in figures)
@@ -163,9 +184,11 @@ def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings
         remarks.append(SAME)
     ratio = ratio_low = ratio_high = None
     if values[1] > 0 and _number(figures[1].high) > 0:
-        ratio = values[0] / values[1]
-        ratio_low, endless = (ratio, ratio) if exact else compared.ratio
-        ratio_high = None if math.isinf(endless) else endless
+        ratio = ratio_low = ratio_high = values[0] / values[1]
+        if not exact:
+            ends = ratio_limits(*ratio_of, found.parts, z, (0.0, math.inf))
+            ratio_low, endless = (float(end[0]) for end in ends)
+            ratio_high = None if math.isinf(endless) else endless
         remarks += impossible(ratio, ratio_low, ratio if ratio_high is None else ratio_high)
     else:
         remarks.append(NO_RATIO)
@@ -180,12 +203,18 @@ def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings
         ratio=ratio,
         ratio_low=ratio_low,
         ratio_high=ratio_high,
-        p_value=None if exact else compared.p_value,
-        correlation=correlated(covariance),
+        p_value=None if exact else float(2.0 * ndtr(-errors_from_zero(gap, found.parts, z)[0])),
+        correlation=_correlation(covariance),
         confidence=settings.confidence,
         exact=exact,
         remarks=tuple(dict.fromkeys(remarks)),
     )
+
+
+def _correlation(covariance: Floats) -> float:
+    """The correlation of two estimates; 0 if one of them is exact."""
+    scale = float(np.sqrt(max(covariance[0, 0] * covariance[1, 1], 0.0)))
+    return float(np.clip(covariance[0, 1] / scale, -1.0, 1.0)) if scale > 0 else 0.0
 
 
 def _number(value: Value) -> float:
@@ -210,57 +239,6 @@ def _figure(answerer: Answerer, side: Side, settings: Settings) -> Estimate | Fi
         return answerer.count(side.counted, settings)
     ((_, found),) = share_rows(answerer, ShareOf(side.counted, side.among), (), settings)
     return found
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """The limits of the difference and of the ratio, the covariance of the two figures, and p.
-
-    The test rejects where 0 is beyond a limit of the difference.
-    """
-
-    difference: tuple[float, float]
-    ratio: tuple[float, float]
-    covariance: Floats
-    p_value: float
-
-
-def _compared(
-    answerer: Answerer,
-    sides: tuple[Side, Side],
-    figures: list[Estimate | Figure],
-    settings: Settings,
-) -> _Compared:
-    """Combine the limits of the pieces that the two sides are made of.
-
-    Shares of known numbers of records, and counts, are sums over pieces. Shares among the holders
-    of a value are all among the same ones.
-    """
-    from scipy.special import ndtr  # noqa: PLC0415 - slow import
-
-    among = sides[0].among
-    estimated = among is not None and among.values is not None
-    asked = [side.counted for side in sides] + ([among] if among is not None and estimated else [])
-    found = cut_into_pieces(answerer, asked, (), settings)
-    parts, z = found.parts, settings.z
-    sizes = [_size(answerer, side, settings) for side in sides]
-    a, b = (found.members[i] / sizes[i] for i in (0, 1))
-    slopes, gap = np.stack([a, b]), a - b
-    ratio = ratio_limits(a, b, parts, z, (0.0, math.inf))
-    if estimated:
-        bottom = found.members[2]
-        gap = found.members[0] - found.members[1]
-        difference = ratio_limits(gap, bottom, parts, z, (-1.0, 1.0))
-        shares = np.array([_number(figure.value) for figure in figures])
-        slopes -= shares[:, None] * bottom / sizes[0]
-    else:
-        difference = combination_limits(gap, parts, z)
-    return _Compared(
-        difference=(float(difference[0][0]), float(difference[1][0])),
-        ratio=(float(ratio[0][0]), float(ratio[1][0])),
-        covariance=np.asarray(slopes @ parts.covariance[0] @ slopes.T),
-        p_value=float(2.0 * ndtr(-errors_from_zero(gap, parts, z)[0])),
-    )
 
 
 def _size(answerer: Answerer, side: Side, settings: Settings) -> float:

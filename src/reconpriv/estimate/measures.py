@@ -3,29 +3,35 @@
 A column of numbers stands for itself. Bins stand for their middles in averages and sums, and for
 their ends in the limits of those, which so hold wherever inside its bin a number lies. Other
 sensitive values need scores.
+
+A quantile is a place in a ladder: places are exact where numbers are not, so integers beyond 2^53
+and long decimals keep their order and their value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.ask.comparisons import unknown_column
 from reconpriv.ask.conditions import Selectable
 from reconpriv.ask.selections import Selected
 from reconpriv.ask.sql.text import written_condition, written_name
-from reconpriv.cells.cube import Cube
+from reconpriv.cells.cube import Cells, Cube
 from reconpriv.columns.recoding import Recoding, plain
 from reconpriv.columns.schema import Column, Kind, Schema, Value, parse_value
 from reconpriv.engines.local import Evaluator
 from reconpriv.errors import InputError
+from reconpriv.estimate.totals import Number
 from reconpriv.theory.arrays import Floats, Ints
 
 _NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
@@ -172,6 +178,84 @@ def _sensitive(
     return Measure(column.name, None, numbers, steps)
 
 
+@dataclass(frozen=True)
+class Ladder:
+    """Places of groups (``number``) or of sensitive values (``scores``); NaN where one is missing.
+
+    ``at`` gives the value at a place, and the lower and the upper end of what it stands for, which
+    differ for bins.
+    """
+
+    number: Number | None
+    scores: Floats | None
+    at: Callable[[int], tuple[Value, Value, Value]]
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Places of what an expression gives, among all that it gives; in memory they are kept."""
+
+    cells: Cells
+    expression: ExpressionNumber
+    distinct: pa.Array
+
+    def of(self, part: Cube) -> Floats:
+        return self._kept if part is self.cells else self._found(part)
+
+    @cached_property
+    def _kept(self) -> Floats:
+        assert isinstance(self.cells, Cube)
+        return self._found(self.cells)
+
+    def _found(self, part: Cube) -> Floats:
+        found = pc.index_in(self.expression.values(part), value_set=self.distinct)
+        return np.asarray(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
+
+
+def ladder_of(answerer: Answerer, measure: Measure) -> Ladder:
+    """The ladder of a measure."""
+    steps, number, cells = measure.steps, measure.number, answerer.cells
+    if steps is not None:
+        return Ladder(
+            number, measure.scores, lambda at: (steps.shown[at], steps.low[at], steps.high[at])
+        )
+    if number is None:
+        assert measure.scores is not None
+        places, at = _placed(measure.scores, cells.schema.domain)
+        return Ladder(None, places, at)
+    if isinstance(number, ColumnNumber):
+        places, at = _placed(number.numbers, cells.values[number.index])
+        return Ladder(ColumnNumber(number.index, places), None, at)
+    seen = [pc.unique(number.values(part)) for part in cells.parts()]
+    distinct = pc.unique(pa.concat_arrays(seen)).drop_null()
+    ordered = distinct.take(pc.array_sort_indices(distinct))
+    shown = _bare(lambda place: ordered[place].as_py())
+    return Ladder(_Places(cells, number, ordered), None, shown)
+
+
+def _bare(value: Callable[[int], Value]) -> Callable[[int], tuple[Value, Value, Value]]:
+    """Values without borders: each is its own lower and upper end."""
+    return lambda place: (_plain(value(place)),) * 3
+
+
+def _placed(
+    numbers: Floats, values: Sequence[Value] | pa.Array
+) -> tuple[Floats, Callable[[int], tuple[Value, Value, Value]]]:
+    """The places of ascending values; those that are the same as floats keep their order."""
+    order = np.argsort(numbers, kind="stable")
+    order = order[~np.isnan(numbers[order])]
+    places = np.full(numbers.size, np.nan)
+    places[order] = np.arange(order.size)
+
+    def value(place: int) -> Value:
+        code = int(order[place])
+        found = values[code].as_py() if isinstance(values, pa.Array) else values[code]
+        own = isinstance(found, int | Decimal) and float(found) == numbers[code]
+        return found if own else float(numbers[code])
+
+    return places, _bare(value)
+
+
 _LARGEST_SCORE = 1e15  # beyond it, numbers that differ by one are the same
 
 
@@ -289,8 +373,9 @@ def _bins(recoding: Recoding) -> Steps:
     return Steps(recoding.labels, tuple(_plain(low) for low, _ in ends), high)
 
 
-def _plain(number: Decimal) -> int | float:
-    return int(number) if number == number.to_integral_value() else float(number)
+def _plain(value: Any) -> int | float:
+    """Whole numbers as integers, others as floats; integers of any size as they are."""
+    return int(value) if isinstance(value, int) or value == int(value) else float(value)
 
 
 def _inside(recoding: Recoding, where: Ints, share: float) -> Floats:

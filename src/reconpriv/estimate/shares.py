@@ -98,11 +98,12 @@ def share_rows(
         )
     above = answerer.table(asked.counted, list(by), settings, simultaneous=simultaneous)
     if asked.known:
-        found = {_key(labels, by): one for labels, one in above}
-        rows = _with_empty_rows(above, below, by, public, found)
+        if list(by) == public and len(above) < len(below):  # where nobody can be counted, it is 0
+            found = {_key(labels, public): one for labels, one in above}
+            above = [(dict(zip(public, key, strict=True)), found.get(key, _ZERO)) for key in below]
         return [
             (labels, of_known(one, below[_key(labels, public)], asked, settings, name))
-            for labels, one in rows
+            for labels, one in above
         ]
     check_unbiased(settings, "A share among the holders of a sensitive value")
     if simultaneous:
@@ -161,19 +162,6 @@ def by_sensitive_value(
 
 def _key(labels: Labels, names: Sequence[str]) -> tuple[Value, ...]:
     return tuple(labels[name] for name in names)
-
-
-def _with_empty_rows(
-    above: list[tuple[Labels, Estimate]],
-    below: dict[tuple[Value, ...], Estimate],
-    by: Sequence[str],
-    public: Sequence[str],
-    found: dict[tuple[Value, ...], Estimate],
-) -> list[tuple[Labels, Estimate]]:
-    """Also the combinations in which nobody can be counted: their share is 0."""
-    if list(by) != list(public) or len(found) == len(below):
-        return above
-    return [(dict(zip(public, key, strict=True)), found.get(key, _ZERO)) for key in below]
 
 
 def of_known(
@@ -285,9 +273,3 @@ def ratio_figure(
         remarks=remarks,
         from_margins=min(top.from_margins, bottom.from_margins),
     )
-
-
-def correlated(covariance: Floats) -> float:
-    """The correlation of two estimates; 0 if one of them is exact."""
-    scale = float(np.sqrt(max(covariance[0, 0] * covariance[1, 1], 0.0)))
-    return float(np.clip(covariance[0, 1] / scale, -1.0, 1.0)) if scale > 0 else 0.0

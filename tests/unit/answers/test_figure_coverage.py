@@ -19,11 +19,9 @@ from reconpriv.cells.cube import collect
 from reconpriv.estimate.averages import AverageOf, average_rows
 from reconpriv.estimate.compare import compare_sides, side_of
 from reconpriv.estimate.counts import Design, Settings
-from reconpriv.estimate.ladder import ladder_of
-from reconpriv.estimate.measures import measure_of
-from reconpriv.estimate.quantiles import quantile_rows
+from reconpriv.estimate.measures import ladder_of, measure_of
+from reconpriv.estimate.quantiles import RowCounts, RowSteps, quantile_rows
 from reconpriv.estimate.shares import asked_share, share_rows
-from reconpriv.estimate.step_counts import RowCounts, RowSteps
 from reconpriv.estimate.totals import WeightedTotal, indicator, totals
 from reconpriv.protect.publish_cube import published_cube
 

@@ -14,8 +14,7 @@ from reconpriv.answers.answerer import Answerer
 from reconpriv.cells.cube import collect
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measures import measure_of
-from reconpriv.estimate.quantiles import NOBODY, quantile_rows
-from reconpriv.estimate.step_counts import RowSteps
+from reconpriv.estimate.quantiles import NOBODY, RowSteps, quantile_rows
 from reconpriv.protect.publish_cube import published_cube
 
 # With p so near 1, limits divide by numbers that round to 0; what comes of it is not used.
