@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ import reconpriv as rp
 from oracle.asking import asked, quietly
 from oracle.conditions import public_condition
 from oracle.referee import WrongAnswerError
-from oracle.run import Desk, Tally
+from oracle.run import Desk, OracleQuestion
 from oracle.selects import made_select
 from reconpriv.cli.app import app
 
@@ -28,34 +29,23 @@ def run_json(*words: str) -> Any:
     raise rp.ReconprivError(ended.stderr.splitlines()[-1])
 
 
-def ask_command_line(desk: Desk, questions: int) -> Tally:
-    """SELECTs and cross tables in both ways."""
-    tally = Tally()
+def command_line_questions(rng: Random, desk: Desk) -> Iterator[OracleQuestion]:
+    """A SELECT, or now and then a cross table, in both ways."""
     folder = str(desk.release.path)
-    for number in range(questions):
-        rng = Random(f"command line {desk.seed} {number}")
-        if number % 4:
-            sql = made_select(rng, desk.table).ours()
-            words, text = ("query", folder, sql), sql
-            other = asked(lambda sql=sql: desk.release.sql(sql))
-            form = "query --json"
-        else:
-            by = [one.name for one in rng.sample(desk.table.columns, 2)]
-            where = public_condition(rng, desk.table).ours
-            words = ("crosstab", folder, *by, "--where", where, "--totals", "--shares", "all")
-            text = repr(words)
-            other = asked(
-                lambda by=by, where=where: desk.release.crosstab(
-                    by, where, totals=True, shares="all"
-                )
-            )
-            form = "crosstab --json"
+    if rng.random() < 0.75:
+        sql = made_select(rng, desk.table).ours()
+        words: tuple[str, ...] = ("query", folder, sql)
+        other = asked(lambda: desk.release.sql(sql))
+    else:
+        by = [one.name for one in rng.sample(desk.table.columns, 2)]
+        where = public_condition(rng, desk.table).ours
+        words = ("crosstab", folder, *by, "--where", where, "--totals", "--shares", "all")
+        other = asked(lambda: desk.release.crosstab(by, where, totals=True, shares="all"))
 
-        def check(found: Any, other: Any = other) -> None:
-            if isinstance(other, rp.ReconprivError):
-                raise WrongAnswerError(f"an answer, which Python refuses: {other}")
-            if found != json.loads(json.dumps(other.as_dict())):
-                raise WrongAnswerError("another JSON than Python's")
+    def check(found: Any) -> None:
+        if isinstance(other, rp.ReconprivError):
+            raise WrongAnswerError(f"an answer, which Python refuses: {other}")
+        if found != json.loads(json.dumps(other.as_dict())):
+            raise WrongAnswerError("another JSON than Python's")
 
-        tally.take(form, text, lambda words=words: run_json(*words), check)
-    return tally
+    yield OracleQuestion(f"{words[0]} --json", repr(words), lambda: run_json(*words), check)

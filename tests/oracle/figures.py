@@ -12,7 +12,7 @@ import reconpriv as rp
 from oracle.asking import rows_of
 from oracle.conditions import Two, public_condition, put, sensitive_condition
 from oracle.counts import made_wanted
-from oracle.referee import Referee, WrongAnswerError, same, same_label, same_rank
+from oracle.referee import Referee, WrongAnswerError, check_value, same_label
 from oracle.selects import SHARES, numbers, of_column
 from oracle.tables import ROW, MadeTable
 
@@ -58,8 +58,7 @@ def _value(answer: Any, wanted: Any, estimated: bool, *, ranked: bool = False) -
         if answer.exact and answer.value is not None:
             raise WrongAnswerError(f"{answer.value!r}, exact, for nobody")
         return
-    if not (same_rank if ranked else same)(answer.value, wanted):
-        raise WrongAnswerError(f"{answer.value!r} for {wanted!r}")
+    check_value(answer.value, wanted, ranked=ranked)
 
 
 def _mean(rng: Random, table: MadeTable) -> PythonQuestion:
@@ -98,32 +97,22 @@ def _quantile(rng: Random, table: MadeTable) -> PythonQuestion:
         wanted = found if recoded is None or found is None else recoded.labels[found]
         _value(answer, wanted, estimated, ranked=True)
 
-    if share == 0.5:
-        return PythonQuestion(
-            "median", f"median({column.name!r}, {where!r}, **{equal!r})",
-            lambda release: release.median(column.name, where, **equal), check,
-        )  # fmt: skip
+    how = ("median", column.name) if share == 0.5 else ("quantile", column.name, share)
     return PythonQuestion(
-        "quantile", f"quantile({column.name!r}, {share}, {where!r}, **{equal!r})",
-        lambda release: release.quantile(column.name, share, where, **equal), check,
+        how[0], f"{how[0]}{how[1:]!r}, {where!r}, **{equal!r}",
+        lambda release: getattr(release, how[0])(*how[1:], where, **equal), check,
     )  # fmt: skip
 
 
 def _share(rng: Random, table: MadeTable) -> PythonQuestion:
     public, own = public_condition(rng, table), sensitive_condition(rng, table)
     way = rng.choice(("plain", "among public", "among holders"))
-    among = None
-    if way == "plain":
-        where, counted, base = f"{public.ours} AND {own.ours}", own.theirs, public.theirs
-    elif way == "among public":
-        among, where = public.ours, own.ours
-        counted, base = own.theirs, public.theirs
-    else:
-        among, where = own.ours, public.ours
-        counted, base = public.theirs, own.theirs
+    counted, base = (public, own) if way == "among holders" else (own, public)
+    where = f"{public.ours} AND {own.ours}" if way == "plain" else counted.ours
+    among = None if way == "plain" else base.ours
     sql = (
-        f"SELECT avg(CASE WHEN {counted} THEN 1.0 ELSE 0.0 END),"
-        f" EXISTS (SELECT 1 FROM raw WHERE {own.theirs}) FROM raw WHERE {base}"
+        f"SELECT avg(CASE WHEN {counted.theirs} THEN 1.0 ELSE 0.0 END),"
+        f" EXISTS (SELECT 1 FROM raw WHERE {own.theirs}) FROM raw WHERE {base.theirs}"
     )
 
     def check(referee: Referee, answer: Any) -> None:
@@ -147,12 +136,9 @@ def _compare(rng: Random, table: MadeTable) -> PythonQuestion:
         _value(answer.a, first, True)
         _value(answer.b, second, True)
         if first is not None and second is not None:
-            if not same(answer.difference, first - second):
-                raise WrongAnswerError(
-                    f"the difference {answer.difference!r} for {first - second!r}"
-                )
-            if answer.ratio is not None and not same(answer.ratio, first / second):
-                raise WrongAnswerError(f"{answer.ratio!r} for {first} / {second}")
+            check_value(answer.difference, first - second, " as difference")
+            if answer.ratio is not None:
+                check_value(answer.ratio, first / second, " as ratio")
         json.dumps(answer.as_dict(), allow_nan=False)
 
     return PythonQuestion(
@@ -201,8 +187,8 @@ def _crosstab(rng: Random, table: MadeTable) -> PythonQuestion:
             if shares is not None:
                 _value(cell.share, row[-1], padded)
         whole = sum(row[-2] for row in truth.values())
-        if totals and not same(answer.totals[-1].count.count, whole):
-            raise WrongAnswerError(f"the total {answer.totals[-1].count.count!r} for {whole!r}")
+        if totals:
+            check_value(answer.totals[-1].count.count, whole, " in all")
         if totals and across:
             _sides(answer, truth, len(by))
         json.dumps(answer.as_dict(), allow_nan=False)
@@ -223,10 +209,7 @@ def _sides(answer: Any, truth: dict[Any, Any], columns: int) -> None:
         part = found[cell.part.replace("_", " ")]
         labels = _text(cell.labels.values())
         wanted = sum(row[-2] for key, row in truth.items() if key[part] == labels)
-        if not same(cell.count.count, wanted):
-            raise WrongAnswerError(
-                f"the total {cell.count.count!r} for {wanted!r} at {cell.labels!r}"
-            )
+        check_value(cell.count.count, wanted, f" in all at {cell.labels!r}")
 
 
 def _text(labels: Any) -> tuple[str, ...]:

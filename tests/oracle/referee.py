@@ -91,6 +91,12 @@ class WrongAnswerError(Exception):
     """An answer that the referee does not give."""
 
 
+def check_value(ours: Any, theirs: Any, where: str = "", *, ranked: bool = False) -> None:
+    """Refuse another value than the referee's."""
+    if not (same_rank if ranked else same)(ours, theirs):
+        raise WrongAnswerError(f"{ours!r} for {theirs!r}{where}")
+
+
 def check_rows(
     select: Select, found: list[tuple[Row, Row]], exact: list[list[bool]], referee: Referee
 ) -> None:
@@ -127,12 +133,12 @@ def check_rows(
         for value, theirs, figure, mark in zip(
             values, row[labels:width], select.figures, marks, strict=True
         ):
-            _check_value(value, theirs, figure, select.estimated(figure), mark, labelled)
+            _check_figure(value, theirs, figure, select.estimated(figure), mark, labelled)
     if select.order and not free:
         _check_order(select, [whole[lookup(labelled)] for labelled, _ in found], wanted, width)
 
 
-def _check_value(
+def _check_figure(
     ours: Any, theirs: Any, figure: Asked, estimated: bool, exact: bool, labels: Row
 ) -> None:
     if theirs is None and estimated:
@@ -141,8 +147,7 @@ def _check_value(
         return
     steps = figure.steps
     wanted = theirs if steps is None or theirs is None else steps[theirs]
-    if not (same_rank if figure.ranked else same)(ours, wanted):
-        raise WrongAnswerError(f"{ours!r} for {wanted!r} at {labels!r}")
+    check_value(ours, wanted, f" at {labels!r}", ranked=figure.ranked)
 
 
 def _check_order(select: Select, found: list[Row], wanted: list[Row], width: int) -> None:

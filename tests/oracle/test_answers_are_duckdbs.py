@@ -6,23 +6,14 @@ from random import Random
 
 import pytest
 
-import reconpriv as rp
-from oracle.command_line import ask_command_line
+from oracle.command_line import command_line_questions
 from oracle.conditions import Two
 from oracle.counts import made_wanted, true_count
 from oracle.referee import Referee, WrongAnswerError, check_rows, same
-from oracle.run import (
-    Desk,
-    Tally,
-    ask_counts,
-    ask_cut_bins,
-    ask_python,
-    ask_scores,
-    ask_selects,
-    ask_shares,
-)
+from oracle.run import KINDS, Desk, OracleQuestion, Tally, ask_many
 from oracle.selects import Asked, By, Key, Select
 from oracle.tables import made_table
+from reconpriv.errors import InputError
 
 SEEDS = range(100, 106)  # of three columns in turn: six tables have every kind
 FLOOR = 0.7
@@ -37,42 +28,22 @@ def desks(tmp_path_factory):
         one.close()
 
 
-def judged(ask, desks, questions: int, floor: float = FLOOR) -> None:
+@pytest.mark.parametrize(
+    ("kind", "questions"),
+    {"select": 40, "share": 8, "count": 8, "cut": 20, "scores": 6, "python": 40,
+     "command line": 8}.items(),
+)  # fmt: skip
+def test_answers_on_every_surface_are_those_of_duckdb(desks, kind, questions):
+    """A condition that may cut a bin may be refused, others are nearly always answered."""
+    make = (KINDS | {"command line": command_line_questions})[kind]
     tally = Tally()
     for desk in desks:
-        tally.join(ask(desk, questions))
+        tally.join(ask_many(desk, kind, make, questions))
     assert not tally.faults, "\n".join(tally.faults[:10])
     answered = {form: tally.answered_share(form) for form, n in tally.asked.items() if n >= ENOUGH}
     assert answered
+    floor = 0.1 if kind == "cut" else FLOOR
     assert min(answered.values()) >= floor, (answered, tally.reasons)
-
-
-def test_selects_have_the_rows_of_duckdb(desks):
-    judged(ask_selects, desks, 40)
-
-
-def test_shares_of_sensitive_values_are_those_of_duckdb(desks):
-    judged(ask_shares, desks, 8)
-
-
-def test_a_count_is_the_same_on_every_surface(desks):
-    judged(ask_counts, desks, 8)
-
-
-def test_a_condition_that_may_cut_a_bin_is_refused_or_answered_as_it_is(desks):
-    judged(ask_cut_bins, desks, 20, floor=0.1)
-
-
-def test_scores_make_numbers_of_values_of_any_type(desks):
-    judged(ask_scores, desks, 6)
-
-
-def test_figures_and_tables_in_python_are_those_of_duckdb(desks):
-    judged(ask_python, desks, 40)
-
-
-def test_the_command_line_gives_the_same_json(desks):
-    judged(ask_command_line, desks, 8)
 
 
 def test_the_tables_have_every_kind_of_column():
@@ -132,14 +103,11 @@ class TestTheRefereeCanSayNo:
         assert same(truth, truth) and not same(truth + 1, truth) and not same(None, truth)
         desk.close()
 
-    def test_a_bare_exception_and_a_text_of_two_lines_are_faults(self):
-        def bare():
-            raise KeyError("x")
-
-        def long():
-            raise rp.InputError("One.\nTwo.")
+    @pytest.mark.parametrize("error", [KeyError("x"), InputError("no sentence")])
+    def test_a_bare_exception_and_a_text_that_is_no_sentence_are_faults(self, error):
+        def fail():
+            raise error
 
         tally = Tally()
-        tally.take("bare", "", bare, lambda _: None)
-        tally.take("long", "", long, lambda _: None)
-        assert len(tally.faults) == 2 and not tally.refused
+        tally.take(OracleQuestion("bare", "", fail, lambda _: None))
+        assert len(tally.faults) == 1 and not tally.refused

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 import reconpriv as rp
 from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.plan import plan_queries
+from reconpriv.ask.workload import Workload, mean_relative_error
 from reconpriv.cells.cell_batch import CellBatch, Encoded
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.columns.schema import Column, Kind, Schema
@@ -22,6 +24,7 @@ from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.protect.margins.plan import planned_margins
 from reconpriv.protect.margins.planned import MarginPlan
 from reconpriv.protect.publish_cube import published_cube
+from reconpriv.research.margins import combined_estimates
 
 
 def margin_key(number: int) -> rp.Key:
@@ -112,3 +115,20 @@ def publish_in_memory(raw: Cube, policy: rp.Policy, key: rp.Key) -> InMemory:
 
 def cube_of(rows: Sequence[tuple], schema: Schema) -> Cube:
     return collect([batch_of(rows, schema)], schema)
+
+
+def simulated_errors(
+    raw: Cube, workload: Workload, policy: rp.Policy, keys: Sequence[rp.Key]
+) -> np.ndarray:
+    """The mean relative error of a workload on a release with each key.
+
+    The estimates are those of a release, without the intervals that take longest.
+    """
+    truth = Answerer(raw, Design.of(policy, raw.schema))
+    plan = plan_queries(raw, [truth.select(None, query) for query in workload.queries])
+    found = []
+    for key in keys:
+        made = publish_in_memory(raw, policy, key)
+        counts = combined_estimates(plan, made.cube, made.answerer.measurements)
+        found.append(mean_relative_error(counts, workload.answers))
+    return np.array(found)

@@ -76,15 +76,6 @@ class Model:
         return self.departures[attributes]
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What the model says about the rows of a table: S, E and A of theory.shrinkage."""
-
-    count: Floats
-    shared: Floats
-    error: Floats
-
-
 def fit_model(answerer: Answerer) -> Model:
     """Fit the model to a release that is held in memory and whose counts have known variances."""
     cube, design = answerer.cells, answerer.design
@@ -161,16 +152,14 @@ def _lean(
     """Shrunk counts, for combinations of public values by sets of sensitive ones."""
     if all(one.exact for one in unbiased):
         return unbiased
-    model = answerer.model
-    attributes = _attributes(answerer, selected, by)
-    if len(attributes) < 2:
-        return [one if one.exact else with_remark(one, _ONE_COLUMN) for one in unbiased]
-    if model.departure(answerer, attributes) > _LARGEST_DEPARTURE:
-        return [one if one.exact else with_remark(one, _JOINTLY) for one in unbiased]
-    found = _expected(answerer, model, selected, attributes, by, sets)
-    figures = zip(
-        unbiased, found.count.ravel(), found.shared.ravel(), found.error.ravel(), strict=True
-    )
+    model, attributes = answerer.model, _attributes(answerer, selected, by)
+    why = _ONE_COLUMN if len(attributes) < 2 else None
+    if why is None and model.departure(answerer, attributes) > _LARGEST_DEPARTURE:
+        why = _JOINTLY
+    if why is not None:
+        return [one if one.exact else with_remark(one, why) for one in unbiased]
+    expected = _expected(answerer, model, selected, attributes, by, sets)
+    figures = zip(unbiased, *expected.reshape(3, -1), strict=True)
     return [one if one.exact else _shrink(one, *figure) for one, *figure in figures]
 
 
@@ -196,8 +185,8 @@ def _expected(
     attributes: tuple[int, ...],
     by: Sequence[str],
     sets: list[tuple[int, ...]],
-) -> Expected:
-    """S, E and A of every row and set of values; a row adds up cells of the named columns."""
+) -> Floats:
+    """S, E and A of theory.shrinkage: for every row, which adds up cells of columns, and set."""
     cube = model.cube
     names = [column.name for column in cube.schema.public]
     inside = answerer.mask(selected, cube)
@@ -222,7 +211,7 @@ def _expected(
             part = _added(each, where, slots.size)
             told = (doubt[slots % doubt.shape[0]][:, list(values)] * part**2).sum(axis=1)
             result[1, :, i] += np.bincount(slots // doubt.shape[0], weights=told, minlength=rows)
-    return Expected(*result)
+    return result
 
 
 def _shrink(one: Estimate, count: float, shared: float, error: float) -> Estimate:

@@ -9,7 +9,7 @@ them, so nothing is lost by combining the limits of each (theory.combined_limits
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from reconpriv.ask.selections import Selected
 from reconpriv.cells.cube import Cube
 from reconpriv.cells.sums import Sums, stacked_sums
 from reconpriv.estimate.counts import Settings
-from reconpriv.estimate.linear import selection_sums
 from reconpriv.estimate.public_rows import PublicRows
 from reconpriv.estimate.set_counts import SetCounts, parts_of
 from reconpriv.estimate.totals import WeightedTotal, indicator, totals
@@ -64,12 +63,8 @@ class _Piece:
 
     def sums(self, rows: PublicRows, settings: Settings) -> Sums:
         """What is published about it, row by row, with margins weighed in."""
-
-        def row(part: Cube) -> Ints:
-            return np.where(self.mask(part), rows.of(part), -1)
-
-        told = self.answerer.told(margins=settings.margins)
-        return selection_sums(told, self.answerer.cells, row, rows.number, self.values)
+        own = replace(rows, of=lambda part: np.where(self.mask(part), rows.of(part), -1))
+        return self.answerer.sums(own, self.values, margins=settings.margins)
 
     @property
     def total(self) -> WeightedTotal:

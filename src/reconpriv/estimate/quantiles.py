@@ -29,7 +29,6 @@ from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.averages import AverageOf, base_remarks, is_exact
 from reconpriv.estimate.counts import Settings
-from reconpriv.estimate.linear import selection_sums
 from reconpriv.estimate.measures import Ladder, Measure, ladder_of, refuse_infinite
 from reconpriv.estimate.public_rows import PublicRows
 from reconpriv.estimate.set_counts import SetCounts, UncutCounts, parts_of
@@ -60,12 +59,11 @@ class RowCounts:
 
     def counted(self, values: tuple[int, ...]) -> UncutCounts:
         """The records of every row that hold one of some values."""
-        return self.of_sums(self.sums(self.rows.of, values), values)
+        return self.of_sums(self.sums(self.rows, values), values)
 
-    def sums(self, selection: Callable[[Cube], Ints], values: tuple[int, ...]) -> Sums:
-        """The sums of some values, over a selection of groups of each row."""
-        told = self.answerer.told(margins=self.settings.margins)
-        return selection_sums(told, self.answerer.cells, selection, self.rows.number, values)
+    def sums(self, rows: PublicRows, values: tuple[int, ...]) -> Sums:
+        """The sums of some values, with margins weighed in."""
+        return self.answerer.sums(rows, values, margins=self.settings.margins)
 
     def of_sums(self, sums: Sums, values: tuple[int, ...]) -> UncutCounts:
         """The counts of some values from their sums."""
@@ -164,7 +162,7 @@ class RowSteps:
             kept = keep(self.number.of(part), places[row])
             return np.where((row >= 0) & kept, row, -1)
 
-        return self.counts.sums(selection, self.values)
+        return self.counts.sums(replace(self.counts.rows, of=selection), self.values)
 
 
 def check_share(share: float) -> float:

@@ -1,4 +1,4 @@
-"""What the audit and the analysts' error would be without each public column."""
+"""What the audit and the analysts' error would be without a public column, or with wider bins."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
+import pyarrow as pa
 
 from reconpriv.ask.workload import Workload, make_workload
 from reconpriv.auditing.column_risk import AuditFigures, ExpectedErrors, WithoutColumn
-from reconpriv.cells.cube import Cube
+from reconpriv.cells.cube import Cube, combinations
+from reconpriv.columns.schema import Kind
 from reconpriv.errors import InputError
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.policy.sample_sizes import private_as_they_are, sample_limits
 from reconpriv.protect.coarsening import pooled_cube
 from reconpriv.theory.arrays import Flags, Floats
-from reconpriv.tuning.coarser import some_groups, wider_bins, with_bins, without_column
 from reconpriv.tuning.query_variances import Coded, Questions
 from reconpriv.tuning.tuner import Tuner
 
@@ -168,3 +169,80 @@ class _Errors:
         if without is not None:
             weight = weight * [without not in used for used in self.questions.attributes]
         return float(np.dot(weight, self.errors) / weight.sum())
+
+
+def without_column(cube: Cube, attribute: int) -> Cube:
+    """The cells that are left when a public column is dropped."""
+    kept = [i for i in range(len(cube.codes)) if i != attribute]
+    schema = replace(cube.schema, public=tuple(cube.schema.public[i] for i in kept))
+    smaller = replace(
+        cube,
+        schema=schema,
+        codes=tuple(cube.codes[i] for i in kept),
+        values=tuple(cube.values[i] for i in kept),
+    )
+    return merged(smaller)
+
+
+def with_bins(cube: Cube, attribute: int, width: int) -> Cube:
+    """The cells that are left when a whole number x becomes ⌊x / width⌋ · width."""
+    numbers = [None if v is None else v // width * width for v in _numbers(cube, attribute)]
+    bins = list(dict.fromkeys(numbers))  # sorted, because the values are
+    place = {value: i for i, value in enumerate(bins)}
+    codes = np.array([place[n] for n in numbers], dtype=np.int32)[cube.codes[attribute]]
+    values = pa.array(bins, cube.values[attribute].type)
+    changed = replace(
+        cube,
+        codes=(*cube.codes[:attribute], codes, *cube.codes[attribute + 1 :]),
+        values=(*cube.values[:attribute], values, *cube.values[attribute + 1 :]),
+    )
+    return merged(changed)
+
+
+def wider_bins(cube: Cube, attribute: int) -> tuple[int, ...]:
+    """Bin widths to try for a column of whole numbers: 2, 5 and 10 times its current step."""
+    if cube.schema.public[attribute].kind is not Kind.INTEGER:
+        return ()
+    numbers = [number for number in _numbers(cube, attribute) if number is not None]
+    if len(numbers) < 3:
+        return ()
+    step = int(np.gcd.reduce(np.diff(np.array(numbers, dtype=object))))
+    reach = numbers[-1] - numbers[0]
+    return tuple(step * times for times in (2, 5, 10) if step * times <= reach)
+
+
+def _numbers(cube: Cube, attribute: int) -> list[int | None]:
+    return list(cube.values[attribute].to_pylist())
+
+
+def some_groups(cube: Cube, chosen: Flags) -> Cube:
+    """The chosen groups with their cells."""
+    cells = chosen[cube.group]
+    number = np.cumsum(chosen) - 1
+    return replace(
+        cube,
+        codes=tuple(codes[chosen] for codes in cube.codes),
+        records=cube.records[chosen],
+        trials=cube.trials[chosen],
+        group=number[cube.group[cells]],
+        value=cube.value[cells],
+        count=cube.count[cells],
+    )
+
+
+def merged(cube: Cube) -> Cube:
+    """Join the groups that agree on all public codes, in canonical order."""
+    every = np.ones(cube.groups, dtype=bool)
+    keys, group_of = combinations(cube, range(len(cube.codes)), every)
+    m = cube.schema.domain_size
+    cells, place = np.unique(group_of[cube.group] * m + cube.value, return_inverse=True)
+    records = np.bincount(group_of, weights=cube.records).astype(np.int64)
+    return replace(
+        cube,
+        codes=tuple(keys.astype(np.int32)),
+        records=records,
+        trials=records.astype(np.float64),
+        group=cells // m,
+        value=cells % m,
+        count=np.bincount(place, weights=cube.count).astype(np.int64),
+    )

@@ -22,8 +22,7 @@ from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError
 from reconpriv.reports.changes import Change, advice
 from reconpriv.reports.internal import find, internal_html
-from reconpriv.tuning.coarser import wider_bins, with_bins, without_column
-from reconpriv.tuning.columns import bin_effects
+from reconpriv.tuning.columns import bin_effects, wider_bins, with_bins, without_column
 from reconpriv.tuning.tuner import Tuner
 
 POLICY = rp.Policy(0.5, 0.5, 0.3)

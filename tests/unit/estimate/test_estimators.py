@@ -124,18 +124,11 @@ def test_a_constrained_set_is_the_sum_of_its_constrained_values():
     assert got.estimator == "constrained"
 
 
-@pytest.mark.parametrize("estimator", ["mle", "constrained"])
-def test_an_interval_is_cut_to_what_is_possible(estimator):
-    release = people_release("octave")
-    for _, estimate in release.crosstab(["age", "job"], estimator=estimator):
-        assert 0 <= estimate.low < estimate.high <= estimate.records
-
-
 @pytest.mark.parametrize("by", [["job"], ["age", "job"], ["age", "Sex", "region", "job"]])
 def test_a_constrained_estimate_lies_in_its_own_interval(by):
     for sample_size in ("none", "octave", "public"):
         for _, e in people_release(sample_size).crosstab(by, estimator="constrained"):
-            assert e.low - 1e-9 <= e.count <= e.high + 1e-9
+            assert e.low - 1e-9 <= e.count <= e.high + 1e-9 and 0 <= e.low < e.high <= e.records
 
 
 def test_a_constrained_estimate_lies_in_its_own_interval_on_a_large_sparse_domain(tmp_path):
@@ -175,31 +168,21 @@ def test_an_estimate_that_rests_on_one_micro_group_says_so():
     assert "single group" in str(one)
     two = release.count("age = 20 AND Sex = 'F' AND region IS NOT NULL", job="nurse")
     assert two.groups == 2 and not two.remarks
-
-
-def test_an_exact_count_of_one_micro_group_needs_no_remark():
-    got = people_release("octave").count(age=20, Sex="F", region="North")
-    assert got.groups == 1 and got.exact and got.remarks == ()
+    known = release.count(age=20, Sex="F", region="North")
+    assert known.groups == 1 and known.exact and known.remarks == ()
 
 
 def test_estimates_from_a_paper_release_say_that_they_are_approximate():
     got = people_release("paper").count("age < 25", job="nurse")
     assert any(r.startswith("approximate") and "secret" in r for r in got.remarks)
     assert not people_release("octave").count("age < 25", job="nurse").remarks
-
-
-def test_public_counts_of_a_paper_release_are_not_called_exact():
-    got = people_release("paper").count("age < 25")
-    assert not got.exact and got.standard_error > 0 and got.low < got.count < got.high
-    assert any("coin flips" in remark for remark in got.remarks)
-
-
-def test_intervals_of_a_paper_release_are_wider_than_if_all_records_were_trials():
-    paper = people_release("paper").count("age = 20", job="nurse")
-    assert paper.trials < paper.records
-    none = people_release("none").count("age = 20", job="nurse")
-    assert none.trials == none.records
-    assert paper.standard_error > none.standard_error
+    of_public = people_release("paper").count("age < 25")
+    assert not of_public.exact and of_public.low < of_public.count < of_public.high
+    assert any("coin flips" in remark for remark in of_public.remarks)
+    plain, together = (
+        people_release("paper").crosstab(["Sex"], simultaneous=s) for s in (False, True)
+    )
+    assert together["F"].high > plain["F"].high
 
 
 def test_an_estimate_names_what_its_interval_is_for():
@@ -255,13 +238,6 @@ def test_simultaneous_intervals_share_the_error_among_all_cells(by, cells):
         assert other.high - other.low > one.high - one.low
 
 
-def test_simultaneous_intervals_of_public_counts_in_paper_mode_are_wider_too():
-    release = people_release("paper")
-    plain, together = release.crosstab(["Sex"]), release.crosstab(["Sex"], simultaneous=True)
-    for label in ("F", "M"):
-        assert together[label].high > plain[label].high
-
-
 # --- variances -----------------------------------------------------------------------------------
 
 
@@ -302,29 +278,6 @@ def test_the_variance_of_a_set_is_that_of_all_outcomes(p, held, chosen, m):
     assert weights @ each == pytest.approx(true, abs=1e-12)
 
 
-@FIXED
-@given(RETENTION, st.lists(st.integers(0, 30), min_size=2, max_size=7).filter(any), st.data())
-def test_the_variance_of_a_set_carries_the_covariance_of_its_values(p, held, data):
-    m = len(held)
-    chosen = data.draw(st.sets(st.integers(0, m - 1), min_size=1))
-    matrix = perturbation_matrix(p, m)
-    total = 0.0
-    for x, y in itertools.product(chosen, chosen):
-        for value, count in enumerate(held):
-            same = matrix[x, value] if x == y else 0.0
-            total += count * (same - matrix[x, value] * matrix[y, value]) / p**2
-    expected = sum(matrix[x, v] * c for v, c in enumerate(held) for x in chosen)
-    got = set_count_variance(expected, sum(held), len(chosen), retention=p, domain_size=m)
-    assert float(got) == pytest.approx(total, rel=1e-9, abs=1e-9)
-
-
-def test_scaling_a_group_multiplies_its_variance_by_the_square():
-    plain = set_count_variance(8, 20, 2, retention=0.5, domain_size=5)
-    # Three copies each: |g| / n = 3, O = 24, |g| = 60.
-    scaled = set_count_variance(3 * 24, 3 * 60, 2, retention=0.5, domain_size=5)
-    assert float(scaled) == pytest.approx(9 * float(plain))
-
-
 @pytest.mark.parametrize("coins", [False, True])
 @pytest.mark.parametrize(("records", "trials", "held"), [(50, 20, 7), (33, 32, 1), (99, 40, 39)])
 def test_uneven_copies_vary_as_they_are_dealt(records, trials, held, coins):
@@ -339,11 +292,6 @@ def test_uneven_copies_vary_as_they_are_dealt(records, trials, held, coins):
     assert cube.uneven[0] * spread == pytest.approx(dealt.var(), abs=1e-9)
 
 
-def test_the_rounding_of_a_quota_varies_by_a_sixth_on_average():
-    fractions = (np.arange(100_000) + 0.5) / 100_000
-    assert (fractions * (1 - fractions)).mean() == pytest.approx(1 / 6, abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [([0], 1), ([0, 1], 1), ([0, 2], 2), ([0, 4], 1), ([1, 3], 2), ([0, 1, 2, 3, 4], 0), ([], 0),
@@ -351,12 +299,3 @@ def test_the_rounding_of_a_quota_varies_by_a_sixth_on_average():
 )  # fmt: skip
 def test_neighbours_on_the_circle_of_the_domain_are_rounded_together(chosen, expected):
     assert runs(chosen, 5) == expected
-
-
-@FIXED
-@given(st.sampled_from(["none", "octave", "public"]), VALUES, st.integers(20, 34))
-def test_more_trials_in_a_selection_never_lower_its_standard_error(size, values, age):
-    release, asked = people_release(size), list(values)
-    smaller = release.count(f"age = {age}", job=asked)
-    larger = release.count(f"age <= {age}", job=asked)
-    assert larger.standard_error >= smaller.standard_error - 1e-6

@@ -30,12 +30,14 @@ TOLD = {"keep_giveaway": ("sex", "age")}
 ROLES = {"sensitive": "s", "public": "all", "domain": ["a", "b", "c"]}
 
 
+def published(folder: Path, number: int = 1, policy: rp.Policy = POLICY) -> rp.Release:
+    with rp.read(people(), **ROLES) as table:
+        return table.publish(policy, folder / f"{number}", key=numbered_key(number), **TOLD)
+
+
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> rp.Release:
-    folder = tmp_path_factory.mktemp("impossible") / "release"
-    with rp.read(people(), **ROLES) as table:
-        table.publish(POLICY, folder, key=numbered_key(1), **TOLD)
-    return rp.open(folder)
+    return published(tmp_path_factory.mktemp("impossible"))
 
 
 def test_the_remark_says_on_which_side() -> None:
@@ -61,13 +63,7 @@ def test_a_share_among_holders_above_100_percent_is_remarked_on(tmp_path: Path) 
     """All counts that it is made of may be possible, and the ratio not."""
     seen = 0
     for number in range(6):
-        with rp.read(people(), **ROLES) as table:
-            release = table.publish(
-                POLICY,
-                tmp_path / f"{number}",
-                key=numbered_key(number),
-                keep_giveaway=("sex", "age"),
-            )
+        release = published(tmp_path, number)
         for where in ("sex = 'f'", "age > 24", "sex = 'm'"):
             one = release.share(where, among={"s": "b"})
             if one.value is None:
@@ -81,13 +77,7 @@ def test_a_share_among_holders_above_100_percent_is_remarked_on(tmp_path: Path) 
 def test_an_average_beyond_what_occurs_is_moved_and_remarked_on(tmp_path: Path) -> None:
     seen, policy = 0, rp.Policy(0.5, 0.5, 0.3, sample_size="none")
     for number in range(12):
-        with rp.read(people(), **ROLES) as table:
-            release = table.publish(
-                policy,
-                tmp_path / f"{number}",
-                key=numbered_key(number),
-                keep_giveaway=("sex", "age"),
-            )
+        release = published(tmp_path, number, policy)
         one = release.average("age", s="b")
         if one.value is not None:
             assert 20 <= one.low <= one.value <= one.high <= 29
@@ -117,13 +107,7 @@ def test_every_surface_shows_the_remark(release: rp.Release, cli) -> None:
 
 def test_reports_and_columns_say_it_too(tmp_path: Path) -> None:
     for number in range(20):
-        with rp.read(people(), **ROLES) as table:
-            release = table.publish(
-                POLICY,
-                tmp_path / f"{number}",
-                key=numbered_key(number),
-                keep_giveaway=("sex", "age"),
-            )
+        release = published(tmp_path, number)
         negative = min(one.count for _, one in release.frequencies()) < 0
         release.report(tmp_path / "report.html", overwrite=True)
         page = (tmp_path / "report.html").read_text()

@@ -65,32 +65,14 @@ def rejected():
 
 
 @pytest.mark.parametrize("size", ["none", "octave", "public"])
-def test_the_corrected_test_holds_its_level(rejected, size):
-    assert abs(rejected[size]["corrected"] - LEVEL) <= TOLERANCE
-
-
-@pytest.mark.parametrize("size", ["octave", "public"])
-def test_the_naive_test_does_not_hold_its_level(rejected, size):
-    assert rejected[size]["naive"] > 0.3
-
-
-def test_without_sampling_the_naive_test_holds_its_level_too(rejected):
-    assert abs(rejected["none"]["naive"] - LEVEL) <= TOLERANCE
-
-
-def test_trials_that_are_off_by_30_percent_break_the_level_either_way(rejected):
-    assert rejected["octave"]["too few trials"] < LEVEL - TOLERANCE
-    assert rejected["octave"]["too many trials"] > LEVEL + TOLERANCE
-
-
-@pytest.mark.parametrize("size", ["none", "octave", "public"])
-def test_real_dependence_is_found(size):
-    dependent = Population(others=60, records=12_000, tilt=2.0)
-    found = [
-        test_of(cube, size).p_value < LEVEL for cube in replicated_cubes(dependent, size, 100, 9)
-    ]
-    print(size, np.mean(found))
-    assert np.mean(found) > 0.9
+def test_the_corrected_test_alone_holds_its_level(rejected, size):
+    """Not with trials that are off by 30 %; the naive test does only without sampling."""
+    found = rejected[size]
+    assert abs(found["corrected"] - LEVEL) <= TOLERANCE
+    assert abs(found["naive"] - LEVEL) <= TOLERANCE if size == "none" else found["naive"] > 0.3
+    if size == "octave":
+        assert found["too few trials"] < LEVEL - TOLERANCE
+        assert found["too many trials"] > LEVEL + TOLERANCE
 
 
 def test_many_values_and_few_trials_err_on_the_careful_side():
@@ -121,16 +103,6 @@ def test_on_raw_records_it_is_pearsons_test_as_scipy_has_it(table):
         assert test.degrees_of_freedom == pytest.approx(reference.dof)
         assert test.p_value == pytest.approx(reference.pvalue, abs=1e-7)
     assert effects == pytest.approx(np.ones(len(table)))
-
-
-@given(tables, st.floats(0.3, 0.95))
-@settings(max_examples=80, deadline=None)
-def test_without_sampling_the_correction_changes_nothing(table, retention):
-    # No value is rarer than replacement alone would have it.
-    observed = np.array(table, dtype=float) + 60.0 * (1 - retention)
-    observed += observed.max()
-    rows = PublishedRows(observed, observed, np.zeros_like(observed))
-    assert corrected(rows, retention)[0].p_value == pytest.approx(pearson(observed).p_value)
 
 
 def test_a_value_that_never_occurs_is_left_out():

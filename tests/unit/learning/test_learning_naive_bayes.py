@@ -1,6 +1,5 @@
 """Naive Bayes on reconstructed distributions: the contract of scikit-learn, and the mathematics."""
 
-import datetime as dt
 import json
 import subprocess
 import sys
@@ -15,10 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import log_loss
-from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import CategoricalNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import reconpriv as rp
@@ -106,29 +102,6 @@ def randomised(values, p, rng, domain=DOMAIN):
     return np.where(kept, values, rng.choice(np.array(domain), len(values)))
 
 
-def test_the_variance_of_a_table_is_that_of_perturbation_and_not_30_percent_off():
-    rng = np.random.default_rng(5)
-    truth = np.array([[40, 8, 2], [5, 30, 15]])
-    rows, values = (
-        np.repeat(np.arange(6) // 3, truth.ravel()),
-        np.repeat(np.arange(6) % 3, truth.ravel()),
-    )
-    found = []
-    predicted = []
-    for _ in range(3_000):
-        seen = randomised(values, P, rng, domain=[0, 1, 2])
-        observed = np.bincount(rows * 3 + seen, minlength=6).reshape(2, 3).astype(float)
-        table = reconstructed_table(observed, P, along_classes=True)
-        found.append(table.counts)
-        predicted.append(table.variances)
-    ratio = np.var(found, axis=0).sum() / np.mean(predicted, axis=0).sum()
-    print(ratio)
-    assert np.mean(found, axis=0) == pytest.approx(truth, abs=0.8)
-    assert 0.93 < ratio < 1.07
-    assert not 0.93 < ratio / 0.7 < 1.07
-    assert not 0.93 < ratio / 1.3 < 1.07
-
-
 def test_what_is_only_noise_is_shrunk_away_and_what_is_not_is_kept():
     rng = np.random.default_rng(1)
     expected = np.outer([400.0, 300.0, 200.0, 100.0] * 5, [0.5, 0.3, 0.2])
@@ -175,18 +148,6 @@ def test_noise_alone_is_nearer_to_independence_than_shrinking_allows_for(sensiti
     # So less is kept than 1 - d/Σ would keep.
     exact = np.clip(1 - predicted / np.array(distances), 0, 1).mean(axis=0)
     assert (np.mean(kept, axis=0) < exact).all()
-
-
-@given(st.lists(st.lists(st.integers(0, 9), min_size=2, max_size=3), min_size=2, max_size=4)
-       .filter(lambda t: len({len(row) for row in t}) == 1 and any(map(any, t))))  # fmt: skip
-@settings(max_examples=40, deadline=None)
-def test_exact_counts_are_kept_whole(table):
-    counts = np.array(table, dtype=float)
-    same, kept = shrink_to_independence(
-        CrossTable(counts, np.zeros_like(counts)), counts.sum(axis=0)
-    )
-    assert same == pytest.approx(counts)
-    assert kept.tolist() == [1.0] * counts.shape[1]
 
 
 @pytest.fixture(scope="module")
@@ -351,26 +312,6 @@ def test_unseen_and_missing_values():
     assert model.predict_proba(np.array([["z", None]], dtype=object))[0, 0] > 0.5
 
 
-@pytest.mark.parametrize("convert", [pa.Table.from_pandas, pl.from_pandas, lambda frame: frame])
-def test_any_data_frame_will_do(town, convert):
-    _, published, test = town
-    model = ReconstructedNaiveBayes(retention=P, domain=DOMAIN)
-    X = published[["colour", "size"]].reset_index(drop=True)
-    model.fit(convert(X), published["value"].to_numpy())
-    assert model.feature_names_in_.tolist() == ["colour", "size"]
-    reference = clone(model).fit(X, published["value"])
-    rows = test[["colour", "size"]].reset_index(drop=True)
-    assert (model.predict(convert(rows)) == reference.predict(rows)).all()
-    assert model.score(convert(rows), test["value"].to_numpy()) > 0.5
-
-
-def test_dates_are_categories_too():
-    day, other = dt.date(2024, 5, 1), dt.date(2024, 5, 2)
-    X = np.array([[day], [day], [other]], dtype=object)
-    model = ReconstructedNaiveBayes().fit(X, ["a", "a", "b"])
-    assert model.predict(X).tolist() == ["a", "a", "b"]
-
-
 @pytest.fixture(scope="module")
 def told_by_a_number(tmp_path_factory):
     """A release in which colour follows the number b, and the days d and times t do too."""
@@ -429,6 +370,7 @@ def test_days_and_times_are_what_they_were(told_by_a_number, convert, names, uni
     assert model.score(convert(rows[names]), rows["colour"].tolist()) == 1.0
     again = ReconstructedNaiveBayes().fit(convert(rows[names]), rows["colour"].tolist())
     assert all((a == b).all() for a, b in zip(again.categories_, model.categories_, strict=True))
+    assert again.feature_names_in_.tolist() == names
 
 
 @pytest.mark.parametrize("convert", [pa.array, pl.Series, pd.Series, list, np.array])
@@ -451,17 +393,6 @@ def test_a_missing_target_is_a_class(convert, missing_first):
         ReconstructedNaiveBayes().fit(X[:2], convert([float("inf"), float("nan")]))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         ReconstructedNaiveBayes().fit(X[:3], convert(labels))
-
-
-def test_it_works_in_a_pipeline_and_in_cross_validation(town):
-    _, published, _ = town
-    X, y = published[["colour", "size"]], published["value"]
-    model = make_pipeline(
-        FunctionTransformer(lambda frame: frame.assign(size=frame["size"] // 2)),
-        ReconstructedNaiveBayes(retention=P, domain=DOMAIN),
-    )
-    assert cross_val_score(model, X, y, cv=3).min() > 0.3
-    assert model.fit(X, y).predict(X[:3]).shape == (3,)
 
 
 def test_a_weight_stands_for_so_many_records():

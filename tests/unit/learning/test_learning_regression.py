@@ -103,18 +103,6 @@ def test_intervals_cover_the_raw_fit_and_fail_for_a_wrong_retention(town, size):
     assert np.mean(covered[1.3 * P]) < 0.9
 
 
-def test_naive_use_of_rows_is_biased_where_the_correction_is_not(town):
-    raw, _ = town
-    true = fits(answerer_of(raw, 1.0))[2].estimate  # sex of the logistic fit
-    corrected, naive = [], []
-    for cube in publications(raw, "none"):
-        corrected.append(fits(answerer_of(cube))[2].estimate)
-        naive.append(fits(answerer_of(cube, 1.0))[2].estimate)
-    error = np.std(corrected) / np.sqrt(KEYS)
-    assert abs(np.mean(corrected) - true) < 4 * error
-    assert abs(np.mean(naive) - true) > 10 * error
-
-
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
 def test_a_release_is_answered_whatever_its_sample_size(size):
     release = people_release(size)

@@ -1,10 +1,15 @@
-"""Settings are kept between sweeps, and are those of a tuner that has kept nothing."""
+"""Settings are kept between sweeps, as a new tuner would judge them, with their whole policy."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
+import numpy as np
+import pyarrow as pa
+
 import reconpriv as rp
+from reconpriv.theory.tails.bounds import BOUNDS
 
 MINE = rp.Policy(0.5, 0.5, 0.3)
 POLICIES = (
@@ -36,3 +41,23 @@ def test_a_kept_setting_is_that_of_a_new_tuner(adult):
         new = type(kept).on(cube, workload).setting(policy, rho1=rho1, exposing=exposing)
         assert repr(found) == repr(new)
     assert len({repr(found) for found in again}) > len(choices) / 2
+
+
+def bold(count):
+    """A bound of the publisher's own."""
+    return BOUNDS["chernoff"].tails(count)
+
+
+def test_a_setting_of_a_sweep_holds_its_whole_policy():
+    policy = replace(
+        MINE, unattainable="one-trial", harmless=("c",), sample_size="none", bound=bold
+    )
+    table = pa.table({"age": np.repeat([20, 30, 40, 50], 60), "s": ["a", "b", "c", "c"] * 60})
+    with rp.read(table, sensitive="s", public="all") as source:
+        report = source.tune(current=policy, sample_sizes="none", margins=[None])
+    assert report.current.policy.tail_bound.tails is bold
+    for one in (report.current, *report.settings):
+        assert one.policy.unattainable == "one-trial"
+        assert one.policy.harmless_values == 1
+        assert one.policy.tail_bound.tails is bold
+        assert "policy" not in one.as_dict() and one.as_dict()["retention"] == one.policy.retention

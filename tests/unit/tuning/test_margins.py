@@ -4,23 +4,16 @@ import json
 from dataclasses import replace
 from functools import cache
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from support.margin_fixtures import margins_of
 
 import reconpriv as rp
+from margin_fixtures import margins_of, simulated_errors
 from query_fixtures import numbered_key
-from reconpriv.answers.answerer import Answerer
-from reconpriv.ask.plan import plan_queries
-from reconpriv.ask.workload import mean_relative_error
 from reconpriv.cells.cube import collect
 from reconpriv.errors import PolicyError
-from reconpriv.estimate.counts import Design
-from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.messages.commands import policy_parts
 from reconpriv.protect.publish_cube import published_cube
-from reconpriv.research.margins import combined_estimates
 from reconpriv.tuning import sweep as sweeping
 from reconpriv.tuning.recommend import recommend
 from reconpriv.tuning.report import Target
@@ -62,33 +55,9 @@ def tuner(opened):
     return cache(lambda name: opened(name).tuner(queries=QUERIES))
 
 
-@pytest.fixture(scope="module")
-def simulated(opened, tuner):
-    """The mean relative error of the same queries on releases with margins, and its spread."""
-
-    @cache
-    def mean_error(name, policy, keys):
-        table, pool = opened(name), tuner(name).workload
-        raw = collect(table.batches(), table.schema)
-        design = Design(policy.retention, table.schema.domain_size, policy.sample_size)
-        truth = Answerer(raw, design)
-        queries = plan_queries(raw, [truth.select(None, query) for query in pool.queries])
-        errors = []
-        for number in range(keys):
-            plan = margins_of(raw, policy, numbered_key(number))
-            cube = published_cube(raw, policy, numbered_key(number), plan.counted)
-            margins = prepare_margins(cube, plan.published, plan.variance, design)
-            # What a release answers, without its intervals: tests/unit/research compares the two.
-            counts = combined_estimates(queries, cube, margins)
-            errors.append(mean_relative_error(counts, pool.answers))
-        return float(np.mean(errors))
-
-    return mean_error
-
-
 @pytest.mark.parametrize(("name", "policy", "keys"), CASES)
 def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
-    tuner, simulated, name, policy, keys
+    opened, tuner, name, policy, keys
 ):
     """Within 5 %; not so with a variance that is off by 30 %, either way.
 
@@ -96,8 +65,9 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
     ones depends on noise that is not drawn here.
     """
     off = 0.1 if (name, policy) == ("Occupation", PUBLIC) else 0.05
-    made = tuner(name)
-    truth = simulated(name, policy, keys)
+    made, table = tuner(name), opened(name)
+    raw, numbered = collect(table.batches(), table.schema), [numbered_key(i) for i in range(keys)]
+    truth = simulated_errors(raw, made.workload, policy, numbered).mean()
     expected = made.setting(policy).error
     print(f"{name} {policy.sample_size}: {expected:.4f}, {expected / truth:.3f} of {keys} releases")
     assert abs(expected / truth - 1) < off

@@ -1,6 +1,5 @@
 """The error that protection groups cost, as an audit predicts it."""
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +8,10 @@ import pytest
 from scipy.stats import norm
 
 import reconpriv as rp
-from reconpriv.answers.answerer import Answerer
-from reconpriv.ask.plan import plan_queries
-from reconpriv.ask.workload import make_workload, mean_relative_error
+from margin_fixtures import simulated_errors
+from query_fixtures import numbered_key
+from reconpriv.ask.workload import make_workload
 from reconpriv.cells.cube import collect
-from reconpriv.cells.randomness import Key
-from reconpriv.estimate.counts import Design
-from reconpriv.protect.publish_cube import published_cube
 from reconpriv.theory.estimation.design import mean_absolute_error
 from reconpriv.tuning.tuner import Tuner
 
@@ -40,23 +36,12 @@ def raw(table):
     return collect(table.batches(), table.schema)
 
 
-def measured(raw, workload, policy, keys):
-    truth = Answerer(raw, Design(1.0, 3, "none"))
-    plan = plan_queries(raw, [truth.select(None, query) for query in workload.queries])
-    found = []
-    for number in range(keys):
-        key = Key(hashlib.sha256(f"predicted {number}".encode()).digest())
-        cube = published_cube(raw, policy, key)
-        found.append(mean_relative_error(plan.estimates(cube, 0.5), workload.answers))
-    return np.array(found)
-
-
 @pytest.mark.parametrize("sample_size", ["public", "octave", "none"])
 def test_the_predicted_error_is_that_of_releases(raw, sample_size):
     policy = replace(POLICY, sample_size=sample_size)
     workload = make_workload(raw, queries=300)
     predicted = Tuner.on(raw, workload).setting(policy).error
-    found = measured(raw, workload, policy, 120)
+    found = simulated_errors(raw, workload, policy, [numbered_key(i) for i in range(120)])
     doubt = 4 * found.std() / np.sqrt(found.size) + 0.01 * predicted
     assert abs(found.mean() - predicted) < doubt
     assert abs(found.mean() - 0.7 * predicted) > doubt

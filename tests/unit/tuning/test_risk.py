@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pytest
 
 import reconpriv as rp
@@ -30,7 +29,6 @@ from reconpriv.tuning.recommend import recommend
 from reconpriv.tuning.report import Target
 from reconpriv.tuning.risk import GroupRisk, chances
 from reconpriv.tuning.sentences import risk
-from shell import pasted
 from tail_referee import tails_of_trials
 
 KEYS = 40
@@ -374,44 +372,6 @@ def test_a_publish_command_says_what_is_exposed():
     assert words(harmless=["a, b", 'c "d"', None, 3]) == [
         every, ("--harmless", '"a, b","c ""d""",NULL,3')
     ]  # fmt: skip
-
-
-def test_the_command_that_tune_prints_publishes_what_it_recommends(
-    cli, tmp_path, monkeypatch, files_of
-):
-    monkeypatch.chdir(tmp_path)
-    table = pa.table(
-        {"sex": ["f", "m"] * 600, "ill": ["flu", "a, b", 'c "d"', None, "ok", "ok"] * 200}
-    )
-    pyarrow.csv.write_csv(table, "t.csv")
-    given = (
-        "t.csv",
-        "-s",
-        "ill",
-        "--public=all",
-        "--missing",
-        "value",
-        "--harmless",
-        '"a, b",NULL,"c ""d"""',
-        "--exposed-above",
-        "0.3",
-    )
-    done = cli("tune", *given, "--max-reconstructed", 0.9, *FEW, "--json")
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
-    words = pasted(found["command"])
-    assert words[words.index("--harmless") + 1] == '"a, b",NULL,"c ""d"""'
-    assert words[words.index("--exposed-above") + 1] == "0.3"
-    assert cli("keygen", "my.key").code == 0
-    done = cli(*words)
-    assert done.code == 0, done.err
-    best = found["recommended"]
-    policy = rp.Policy(best["retention"], best["epsilon"], best["delta"], bound=best["bound"],
-                       sample_size=best["sample_size"], exposed_above=0.3,
-                       harmless=["a, b", None, 'c "d"'])  # fmt: skip
-    with rp.read("t.csv", sensitive="ill", public="all", missing="value") as opened:
-        opened.publish(policy, "mine", key=rp.Key.from_file("my.key"))
-    assert files_of(tmp_path / "release") == files_of(tmp_path / "mine")
 
 
 def test_the_command_says_who_is_reconstructed(cli, tmp_path):
