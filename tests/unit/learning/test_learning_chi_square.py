@@ -65,7 +65,7 @@ def rejected():
 
 
 @pytest.mark.parametrize("size", ["none", "octave", "public"])
-def test_the_corrected_test_alone_holds_its_level(rejected, size):
+def test_the_corrected_test_holds_its_level(rejected, size):
     """Not with trials that are off by 30 %; the naive test does only without sampling."""
     found = rejected[size]
     assert abs(found["corrected"] - LEVEL) <= TOLERANCE
