@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -20,9 +21,8 @@ from reconpriv.cells.randomness import (
     Words,
     as_key,
     draw_words,
-    matrix_purpose,
     perturb_words,
-    perturbation_purpose,
+    purpose,
 )
 from reconpriv.columns.schema import Column, Kind, Value, json_value, parse_value
 from reconpriv.errors import InputError, PolicyError
@@ -233,12 +233,13 @@ def perturb(
     if isinstance(given, PramMatrix):
         order = np.argsort(_order(given.values, sorted_domain, kind))
         rows = given.probabilities[np.ix_(order, order)]
-        purpose = matrix_purpose(rows, column, sorted_domain)
+        digest = hashlib.blake2b(rows.astype("<f8").tobytes(), digest_size=32).digest()
+        bound_to = purpose(0.0, column, sorted_domain, b"matrix" + digest)
         draw = partial(draw_words, matrix=rows)
     else:
-        purpose = perturbation_purpose(given, column, sorted_domain)
+        bound_to = purpose(given, column, sorted_domain)
         draw = partial(perturb_words, retention=given, domain_size=len(sorted_domain))
-    randomness = Randomness(as_key(key), purpose)
+    randomness = Randomness(as_key(key), bound_to)
     hashes = randomness.hash_values(column, sorted_domain)
     result = np.empty_like(codes)
     for first in range(0, codes.size, CHUNK):

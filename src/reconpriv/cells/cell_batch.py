@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +31,13 @@ class Encoded:
         return Encoded(self.codes[positions], self.values)
 
 
-class Pools(NamedTuple):
-    """Protection groups as a batch of their own, and the one that each micro group lies within."""
+C = TypeVar("C")
 
-    whole: CellBatch
+
+class Pools(NamedTuple, Generic[C]):
+    """Protection groups as cells of their own, and the one that each micro group lies within."""
+
+    whole: C
     within: Ints
 
 
@@ -51,7 +54,7 @@ class CellBatch:
     starts: Ints
     value: Ints
     count: Ints
-    pools: Pools | None = None
+    pools: Pools[CellBatch] | None = None
 
     @property
     def whole(self) -> CellBatch:

@@ -14,19 +14,12 @@ from numpy.typing import NDArray
 
 from reconpriv.cells.cell_batch import CellBatch, Encoded, Pools, unify
 from reconpriv.columns.schema import Schema
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns
 from reconpriv.theory.estimation.design import uneven_copies
 
 T = TypeVar("T")
 _LARGEST_VARIANCE_OF_A_COIN = 0.25
 _SINGLE_NUMBER = 1 << 62  # combinations of codes that one number tells apart
-
-
-class ProtectionGroups(NamedTuple):
-    """Protection groups as cells of their own, and the one that each micro group lies within."""
-
-    whole: Cube
-    within: Ints
 
 
 class GroupShares(NamedTuple):
@@ -72,7 +65,7 @@ class Cube:
     value: Ints
     count: Ints
     coins: bool = False
-    pools: ProtectionGroups | None = None
+    pools: Pools[Cube] | None = None
 
     @property
     def groups(self) -> int:
@@ -160,7 +153,7 @@ class Cube:
             group=group,
             value=self.value[cell],
             count=self.count[cell],
-            pools=self.pools and ProtectionGroups(self.whole, self.within[groups]),
+            pools=self.pools and Pools(self.whole, self.within[groups]),
         )
 
     def group_table(self) -> pa.Table:
@@ -226,7 +219,7 @@ def with_protection(dealt: Cube, whole: Cube, within: Ints) -> Cube:
     """
     share = dealt.records / whole.records[within]
     trials = whole.trials[within] * share
-    return replace(dealt, trials=trials, pools=ProtectionGroups(whole, within))
+    return replace(dealt, trials=trials, pools=Pools(whole, within))
 
 
 @dataclass
@@ -289,9 +282,8 @@ def _distinct(codes: Ints, lengths: Sequence[int]) -> tuple[Ints, Ints]:
     Columns are sorted as single numbers where these fit, which is much quicker.
     """
     if not 0 < math.prod(lengths) < _SINGLE_NUMBER or (codes < 0).any():
-        keys, position = np.unique(codes, axis=1, return_inverse=True)
-        return keys, position.reshape(-1)
+        keys, _, position = distinct_columns(codes)
+        return keys, position
     numbers = np.ravel_multi_index(tuple(codes), tuple(lengths))
     distinct, position = np.unique(numbers, return_inverse=True)
-    keys = np.stack(np.unravel_index(distinct, tuple(lengths))).astype(np.int64)
-    return keys, position.reshape(-1)
+    return np.stack(np.unravel_index(distinct, tuple(lengths))).astype(np.int64), position

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
-from reconpriv.columns.schema import Column, Kind, Value, value_text
+from reconpriv.columns.schema import Column, Value, value_text
 from reconpriv.errors import KeyFileError
 from reconpriv.messages.arguments import checked
 from reconpriv.messages.redaction import shown_path
@@ -184,17 +184,17 @@ class Randomness:
     def hash_values(self, column: Column, values: Sequence[Value]) -> Words:
         """H(name, value): 64 bits of keyed BLAKE2b over an unambiguous encoding."""
         label = column.name.encode()
-        return self._hash(len(label).to_bytes(8, "little") + label, column.kind, values)
+        return self._hash(len(label).to_bytes(8, "little") + label, column, values)
 
     def hash_sensitive(self, column: Column, domain: Sequence[Value]) -> Words:
         """H of every sensitive value, under a label that no column can have."""
-        return self._hash(_SENSITIVE_LABEL, column.kind, domain)
+        return self._hash(_SENSITIVE_LABEL, column, domain)
 
-    def _hash(self, prefix: bytes, kind: Kind, values: Sequence[Value]) -> Words:
+    def _hash(self, prefix: bytes, column: Column, values: Sequence[Value]) -> Words:
         result = np.empty(len(values), dtype=np.uint64)
         for i, value in enumerate(values):
             digest = hashlib.blake2b(
-                prefix + _encode(kind, value), digest_size=8, key=self._hash_key
+                prefix + encoded(column, value), digest_size=8, key=self._hash_key
             ).digest()
             result[i] = int.from_bytes(digest, "little")
         return result
@@ -255,51 +255,23 @@ def draw_words(words: Words, own: Ints, matrix: Floats) -> Ints:
     return result
 
 
-def perturbation_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
-    """What a perturbation's words are bound to: p, the sensitive column and its domain.
+def purpose(number: float, column: Column, domain: Sequence[Value], use: bytes = b"") -> bytes:
+    """What words are bound to: p or another number, the sensitive column, its domain, and a use.
 
-    Words shared by two retentions would disclose values: one that changes between them was kept.
+    Words shared by two retentions would disclose values: one that changes between them was kept. So
+    would those of two variances of noise, and with the word the count: its ``use`` ends with a
+    digest of all true counts. That of a post-randomisation ends with one of its matrix.
     """
-    parts = [float(retention).hex().encode(), column.name.encode()]
-    parts += [_encode(column.kind, value) for value in domain]
-    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-
-
-def matrix_purpose(matrix: Floats, column: Column, domain: Sequence[Value]) -> bytes:
-    """What a post-randomisation's words are bound to: the whole matrix, the column, its domain."""
-    digest = hashlib.blake2b(matrix.astype("<f8").tobytes(), digest_size=32).digest()
-    return b"matrix" + digest + perturbation_purpose(0.0, column, domain)
-
-
-def margins_purpose(
-    variance: float, column: Column, domain: Sequence[Value], digest: bytes
-) -> bytes:
-    """What the noise of margins is bound to: variance, sensitive column, domain and all counts.
-
-    Two noises of one word and two variances would disclose the word, and with it the count.
-    ``digest`` is that of the true counts.
-    """
-    return b"margins" + digest + perturbation_purpose(variance, column, domain)
-
-
-def deal_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
-    """What the deal of published values within a protection group is bound to."""
-    return b"deal" + perturbation_purpose(retention, column, domain)
-
-
-def merging_purpose(retention: float, column: Column, domain: Sequence[Value]) -> bytes:
-    """What the randomised records are bound to that say which public values are alike."""
-    return b"merging" + perturbation_purpose(retention, column, domain)
-
-
-def rows_purpose(column: Column, domain: Sequence[Value]) -> bytes:
-    """What the choice of one row per person is bound to."""
-    return b"rows" + perturbation_purpose(0.0, column, domain)
+    parts = [float(number).hex().encode(), column.name.encode()]
+    parts += [encoded(column, value) for value in domain]
+    return use + b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
 
 def encoded(column: Column, value: Value) -> bytes:
     """A value of a column as unambiguous bytes, the same in every input format."""
-    return _encode(column.kind, value)
+    if value is None:
+        return b"null"
+    return column.kind.value.encode() + b":" + value_text(column.kind, value).encode()
 
 
 def ledger_key(key: Key, use: bytes) -> bytes:
@@ -329,9 +301,3 @@ def unseal(key: Key, sealed: bytes) -> bytes | None:
 
 def _derive(secret: bytes, use: bytes, purpose: bytes) -> bytes:
     return hashlib.blake2b(purpose, digest_size=32, key=secret, person=b"reconpriv-" + use).digest()
-
-
-def _encode(kind: Kind, value: Value) -> bytes:
-    if value is None:
-        return b"null"
-    return kind.value.encode() + b":" + value_text(kind, value).encode()

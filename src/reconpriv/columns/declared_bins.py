@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from reconpriv.columns.periods import PERIODS
 from reconpriv.columns.recoding import (
     MOST_DIGITS,
     MOST_LABELS,
+    PERIODS,
     as_number,
     plain,
     too_fine,

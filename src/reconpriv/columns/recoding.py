@@ -1,8 +1,9 @@
-"""Recoded columns: numbers in bins and values in groups, as their publisher declared them.
+"""Recoded columns: numbers and dates in bins, values in groups, as their publisher declared them.
 
 A recoding says what is published in place of a column's values: an ordered list of labels, each of
 which stands for an interval of numbers or for a set of texts. It is part of the manifest, so that
-analysts know what each label covers.
+analysts know what each label covers. A day is its number in the calendar, so that bins of dates
+have borders like bins of numbers; a time of day is a part of one.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from reconpriv.columns.periods import (
-    PERIODS,
-    day_number,
-    period_borders,
-    period_labels,
-    written_day,
-)
+from reconpriv.columns.kinds import in_utc
 from reconpriv.errors import InputError
+
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+PERIODS = tuple(_MONTHS)
+LAST_YEAR = 9998  # a period needs an end, and the calendar ends with 9999
+
+_DAY = 86_400_000_000  # in microseconds
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T].+)?")
 
 MOST_LABELS = 1000
 
@@ -96,7 +99,7 @@ class Recoding:
         """The recoding as the manifest has it; the labels are also the categories of the field."""
         shown: dict[str, Any] = {"declared": self.declared, "labels": list(self.labels)}
         if self.binned:
-            written = written_day if self.dated else _json_number
+            written = written_day if self.dated else json_number
             shown |= {"borders": [written(one) for one in self.borders], "whole": self.whole}
             return shown | ({"closed": True} if self.closed else {})
         shown["groups"] = [list(values) for values in self.members]
@@ -186,7 +189,7 @@ def _binned(
     whole: bool, is_open: bool, closed: bool = False,
 ) -> Recoding:  # fmt: skip
     edges = tuple(edge if edge else Decimal(0) for edge in edges)
-    if any(as_number(_json_number(edge)) != edge for edge in edges):
+    if any(as_number(json_number(edge)) != edge for edge in edges):
         raise too_fine(column)
     labels = bin_labels(edges, whole=whole, is_open=is_open, closed=closed)
     return Recoding(column, declared, labels, edges, whole, closed=closed)
@@ -255,7 +258,8 @@ def plain(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _json_number(number: Decimal) -> int | float:
+def json_number(number: Decimal) -> int | float:
+    """A number as JSON has it."""
     return int(number) if number == number.to_integral_value() else float(number)
 
 
@@ -273,3 +277,47 @@ def too_many(column: str) -> InputError:
         f"The recoding of {column!r} would make more than {MOST_LABELS:,} values.",
         hint="Choose wider bins or coarser groups.",
     )
+
+
+def day_number(value: Any) -> Decimal | None:
+    """A date, a time or its text as a number of days; None for anything else."""
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            value = dt.datetime.fromisoformat(text) if _DATE.fullmatch(text) else None
+        except ValueError:
+            return None
+    if isinstance(value, dt.datetime):
+        value = in_utc(value)
+        passed = value - dt.datetime.combine(value.date(), dt.time())
+        part = Decimal(passed // dt.timedelta(microseconds=1)) / _DAY
+        return Decimal(value.toordinal()) + part
+    return Decimal(value.toordinal()) if isinstance(value, dt.date) else None
+
+
+def written_day(day: Decimal) -> str:
+    """The date of a day's number."""
+    return dt.date.fromordinal(int(day)).isoformat()
+
+
+def period_borders(period: str, first: dt.date, last: dt.date, *, most: int) -> list[Decimal]:
+    """The first day of each period from that of one date to that of another, and the last's end.
+
+    Empty if there are more than ``most`` of them.
+    """
+    months = _MONTHS[period]
+    start, end = ((day.year * 12 + day.month - 1) // months for day in (first, last))
+    if end - start >= most:
+        return []
+    places = [i * months for i in range(start, end + 2)]
+    return [Decimal(dt.date(place // 12, place % 12 + 1, 1).toordinal()) for place in places]
+
+
+def period_labels(period: str, borders: Sequence[Decimal]) -> tuple[str, ...]:
+    """The labels of the periods that start at each border but the last."""
+    return tuple(_label(period, dt.date.fromordinal(int(border))) for border in borders[:-1])
+
+
+def _label(period: str, start: dt.date) -> str:
+    quarter, month = f"-Q{(start.month + 2) // 3}", f"-{start.month:02d}"
+    return f"{start.year:04d}" + {"year": "", "quarter": quarter, "month": month}[period]

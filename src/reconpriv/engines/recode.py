@@ -10,8 +10,8 @@ from typing import Any
 
 from reconpriv.columns.declared_bins import Bins, declared_bins
 from reconpriv.columns.declared_groups import declared_groups, unused_note
-from reconpriv.columns.periods import LAST_YEAR
 from reconpriv.columns.recoding import (
+    LAST_YEAR,
     Recoding,
     as_number,
     bins_between,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from reconpriv.columns.periods import written_day
-from reconpriv.columns.recoding import Recoding, plain
+from reconpriv.columns.recoding import Recoding, plain, written_day
 from reconpriv.columns.schema import Kind
 
 

@@ -28,7 +28,6 @@ from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.class_counts import (
     ClassCounts,
     Evidence,
-    PublishedCounts,
     class_counts,
     joined,
     noisy_counts,
@@ -142,16 +141,16 @@ def few_groups(answerer: Answerer) -> bool:
 
 def counts_of(sums: Sums, design: Design) -> ClassCounts:
     """Reconstructed counts of the rows of a cross table."""
-    published = PublishedCounts(
+    return class_counts(
         records=sums.records,
         observed=sums.observed,
         scaled_observed=sums.scaled_observed,
         scaled_records=sums.scaled_records,
         sampled_squares=sums.sampled_squares,
         uneven=sums.uneven,
+        retention=design.retention,
         coins=design.sampling.coins,
     )
-    return class_counts(published, design.retention)
 
 
 def classes_of(

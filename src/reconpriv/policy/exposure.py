@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # On the command line a missing value has no text of its own.
 MISSING = "NULL"
+_RAREST = 2.0**-63
 
 
 def check_exposed_above(share: float) -> float:
@@ -77,8 +78,6 @@ def exposed_values(frequency: Floats, value: Ints, policy: Policy) -> Flags:
 
 def largest_exposed(batch: CellBatch, policy: Policy) -> Floats:
     """The largest frequency of an exposed value in each group; 0 if it has none."""
-    if policy.tests_everything:
-        return batch.largest_frequencies
     counts = np.where(exposed_cells(batch, policy), batch.count, 0)
     return np.asarray(np.maximum.reduceat(counts, batch.starts) / batch.sizes)
 
@@ -88,10 +87,9 @@ def most_exposed(batch: CellBatch, policy: Policy) -> Ints:
 
     In a tie, the first in the domain.
     """
-    counts = batch.count
-    if not policy.tests_everything:
-        # Exposed values come first, whatever the counts of the others.
-        counts = counts + np.where(exposed_cells(batch, policy), counts.max(initial=0), 0)
+    # Exposed values come first, whatever the counts of the others.
+    first = np.where(exposed_cells(batch, policy), batch.count.max(initial=0), 0)
+    counts = batch.count + first
     largest = np.maximum.reduceat(counts, batch.starts)
     group = batch.group_of_cell
     candidates = np.flatnonzero(counts == largest[group])
@@ -105,7 +103,11 @@ def frequency_of(batch: CellBatch, values: Ints) -> Floats:
 
 
 def exposed_borders(exposed_above: float) -> Floats:
-    """φ, 2φ, 4φ, … and 1: the borders of classes of the largest exposed frequency, for φ > 0."""
-    doublings = np.arange(int(np.ceil(-np.log2(exposed_above))) + 1)
-    borders = np.ldexp(exposed_above, doublings)
+    """φ, 2φ, 4φ, … and 1: the borders of classes of the largest exposed frequency.
+
+    Powers of two for φ = 0, down to what no frequency falls below.
+    """
+    least = exposed_above or _RAREST
+    doublings = np.arange(int(np.ceil(-np.log2(least))) + 1)
+    borders = np.ldexp(least, doublings)
     return np.append(borders[borders < 1.0], 1.0)

@@ -16,7 +16,8 @@ from typing import Any, Self
 
 from reconpriv.columns.declared_bins import Bins, declared_bins
 from reconpriv.columns.declared_groups import EVERYTHING_ELSE, declared_groups
-from reconpriv.columns.recoding import Recoding, as_number, plain, read_recoding
+from reconpriv.columns.kinds import NUMBERS
+from reconpriv.columns.recoding import Recoding, as_number, json_number, plain, read_recoding
 from reconpriv.columns.schema import Column, Kind, Schema, Value, value_text
 from reconpriv.errors import InputError, PolicyError
 
@@ -119,17 +120,13 @@ def _written(declared: Declared) -> Any:
         return declared
     if isinstance(declared, Bins):
         if declared.width is not None:
-            return _plain_number(declared.width)
-        return [_plain_number(border) for border in declared.borders]
+            return json_number(declared.width)
+        return [json_number(border) for border in declared.borders]
     if declared.numeric:
-        return [_plain_number(border) for border in declared.borders]
+        return [json_number(border) for border in declared.borders]
     pairs = zip(declared.labels, declared.members, strict=True)
     written = {value: label for label, values in pairs for value in values}
     return written | ({} if declared.rest is None else {EVERYTHING_ELSE: declared.rest})
-
-
-def _plain_number(number: Decimal) -> int | float:
-    return int(number) if number == number.to_integral_value() else float(number)
 
 
 @dataclass(frozen=True)
@@ -258,7 +255,7 @@ def as_interval(
     """A value as a number, or the borders of a bin: where it lies in order."""
     if fine is not None and fine.numeric:
         return fine.interval(fine.labels.index(value))
-    number = as_number(value) if column.kind in _NUMBERS else None
+    number = as_number(value) if column.kind in NUMBERS else None
     if number is None:
         raise InputError(
             f"Column {column.name!r} holds {_what(column, fine)}, which cannot be protected in"
@@ -268,10 +265,7 @@ def as_interval(
     return number, None
 
 
-_NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
-
-
 def _what(column: Column, fine: Recoding | None) -> str:
     if fine is not None:
         return f"{fine.declared}s" if fine.dated else "groups of values"
-    return "infinite numbers" if column.kind in _NUMBERS else f"{column.kind.value} values"
+    return "infinite numbers" if column.kind in NUMBERS else f"{column.kind.value} values"

@@ -50,17 +50,21 @@ Limit = Callable[[ClassedGroups, "Policy"], Floats]
 
 def private_sizes(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
     """s_g of every group under a policy, over every exposed value: the smallest of them."""
-    exposed = None if policy.tests_everything else exposed_cells(batch, policy)
     return private_group_sizes(
-        batch.count, batch.starts, exposed=exposed, **policy.parameters(domain_size)
+        batch.count,
+        batch.starts,
+        exposed=exposed_cells(batch, policy),
+        **policy.parameters(domain_size),
     )
 
 
 def private_as_they_are(batch: CellBatch, policy: Policy, domain_size: int) -> Flags:
     """Which groups are private if every record is a trial (Corollary 2)."""
-    exposed = None if policy.tests_everything else exposed_cells(batch, policy)
     return private_groups(
-        batch.count, batch.starts, exposed=exposed, **policy.parameters(domain_size)
+        batch.count,
+        batch.starts,
+        exposed=exposed_cells(batch, policy),
+        **policy.parameters(domain_size),
     )
 
 
@@ -80,17 +84,13 @@ def one_class(frequency: Floats, _policy: Policy) -> Floats:
 
 def octaves(frequency: Floats, policy: Policy) -> Floats:
     """f rounded up to 1, ½, ¼, …, or to 2φ, 4φ, … if only values above φ count as exposed."""
-    if policy.exposed_above == 0.0:
-        return round_up_to_octave(frequency)
     borders = exposed_borders(policy.exposed_above)
-    place = np.searchsorted(borders, frequency, side="left")
+    place = np.searchsorted(borders, frequency)
     return np.where(frequency > 0.0, borders[np.minimum(place, borders.size - 1)], 0.0)
 
 
 def start_of_octave(classes: Floats, policy: Policy) -> Floats:
     """The frequency that each class starts after."""
-    if policy.exposed_above == 0.0:
-        return classes / 2.0
     borders = exposed_borders(policy.exposed_above)
     return np.where(classes > 0.0, borders[np.searchsorted(borders, classes) - 1], 0.0)
 

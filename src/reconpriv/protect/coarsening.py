@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from reconpriv.cells.cell_batch import CellBatch, Coarse, Encoded, Pools, python_values, unify
 from reconpriv.cells.cube import Cube, collect, with_protection
-from reconpriv.cells.randomness import Key, Randomness, merging_purpose, perturb_words
+from reconpriv.cells.randomness import Key, Randomness, perturb_words, purpose
 from reconpriv.columns.declared_bins import Bins
 from reconpriv.columns.declared_groups import unused_note
 from reconpriv.columns.recoding import MOST_LABELS, Recoding, bins_between, bins_of_width
@@ -246,7 +246,7 @@ NOTHING_RANDOMISED = Randomised(_NO_CELLS, _NO_CELLS, _NO_CELLS)
 def randomised_cells(batch: CellBatch, schema: Schema, retention: float, key: Key) -> Randomised:
     """The records of a batch, randomised once more."""
     m = schema.domain_size
-    randomness = Randomness(key, merging_purpose(retention, schema.sensitive, schema.domain))
+    randomness = Randomness(key, purpose(retention, schema.sensitive, schema.domain, b"merging"))
     hashes = randomness.hash_sensitive(schema.sensitive, schema.domain)
     group = batch.group_of_cell
     ids = group_ids(randomness, schema, batch)[group] + hashes[batch.value]

@@ -5,7 +5,7 @@ A pure function of (cells, policy, key). Engines bring the cells and write what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,9 +17,8 @@ from reconpriv.cells.randomness import (
     Key,
     Randomness,
     Words,
-    deal_purpose,
     perturb_words,
-    perturbation_purpose,
+    purpose,
     unit_interval,
 )
 from reconpriv.columns.schema import Schema
@@ -97,13 +96,10 @@ class Kernel:
     key: Key
     counted: TrialLimits = UNCOUNTED
 
-    def randomness(self) -> Randomness:
+    def randomness(self, use: bytes = b"") -> Randomness:
         """The words of this publication; they change with p, sensitive column and domain."""
-        return self._words_for(perturbation_purpose)
-
-    def _words_for(self, purpose: Callable[..., bytes]) -> Randomness:
-        schema = self.schema
-        return Randomness(self.key, purpose(self.policy.retention, schema.sensitive, schema.domain))
+        schema, p = self.schema, self.policy.retention
+        return Randomness(self.key, purpose(p, schema.sensitive, schema.domain, use))
 
     def limits(self, batch: CellBatch) -> Floats:
         """The most trials that each protection group may have."""
@@ -199,7 +195,7 @@ class Kernel:
         used but what is published and public, so the values of a micro group tell no more about it
         than those of its protection group do.
         """
-        m, randomness = self.schema.domain_size, self._words_for(deal_purpose)
+        m, randomness = self.schema.domain_size, self.randomness(b"deal")
         ids, sizes = group_ids(randomness, self.schema, own), batch.sizes
         within = batch.within - published.places[0]
         records = published.records

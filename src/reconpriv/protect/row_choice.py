@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.cells.cell_batch import CellBatch
-from reconpriv.cells.randomness import Key, Randomness, rows_purpose, unit_interval
+from reconpriv.cells.randomness import Key, Randomness, purpose, unit_interval
 from reconpriv.columns.schema import Column, Kind, Schema, Value
 from reconpriv.theory.arrays import Floats, Ints
 
@@ -36,7 +36,8 @@ class RowChoice:
 
         All rows of a person follow one another, though maybe not in one batch.
         """
-        randomness = Randomness(self.key, rows_purpose(self.schema.sensitive, self.schema.domain))
+        bound_to = purpose(0.0, self.schema.sensitive, self.schema.domain, b"rows")
+        randomness = Randomness(self.key, bound_to)
         waiting: tuple[object, float, pa.RecordBatch] | None = None
         for batch in batches:
             place, first = self._places(batch, randomness)

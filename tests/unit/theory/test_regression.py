@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from query_fixtures import people_release
 from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.learning.fitting import counts_of
-from reconpriv.theory.estimation.class_counts import Evidence, PublishedCounts, class_counts
+from reconpriv.theory.estimation.class_counts import Evidence, class_counts
 from reconpriv.theory.estimation.regression import fit_linear, fit_logistic, move_logistic
 
 
@@ -16,8 +16,8 @@ def raw_rows(counts):
     """Rows of true counts, as records of which nothing is hidden."""
     counts = np.asarray(counts, dtype=np.float64)
     records, nothing = counts.sum(axis=1), np.zeros(len(counts))
-    published = PublishedCounts(records, counts, counts, records, nothing, nothing)
-    return Evidence.of(class_counts(published, 1.0))
+    found = class_counts(records, counts, counts, records, nothing, nothing, retention=1.0)
+    return Evidence.of(found)
 
 
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
@@ -77,18 +77,16 @@ def test_raw_records_give_the_ordinary_fits():
 
 def test_a_limit_is_that_of_the_count_behind_it():
     """With an intercept alone, the log-odds is a function of one count."""
-    observed = np.array([[90.0, 310.0]])
-    nothing = np.zeros(1)
-    published = PublishedCounts(np.full(1, 400.0), observed, observed, np.full(1, 400.0),
-                                nothing, nothing)  # fmt: skip
-    rows = class_counts(published, 0.5)
-    count, error = rows.counts[0, 0], np.sqrt(rows.covariance(0, 0)[0])
-    assert count == pytest.approx((90 - 0.25 * 400) / 0.5)  # below 0: no finite fit
+    records, nothing = np.full(1, 400.0), np.zeros(1)
+
+    def rows_with(count):
+        observed = np.array([[count, 400.0 - count]])
+        return class_counts(records, observed, observed, records, nothing, nothing, retention=0.5)
+
+    rows = rows_with(90.0)
+    assert rows.counts[0, 0] == pytest.approx((90 - 0.25 * 400) / 0.5)  # below 0: no finite fit
     assert not fit_logistic(np.ones((1, 1)), Evidence.of(rows)).converged
-    rows = class_counts(
-        PublishedCounts(published.records, observed[:, ::-1] - [[160, -160]],
-                        observed[:, ::-1] - [[160, -160]], published.scaled_records,
-                        nothing, nothing), 0.5)  # fmt: skip
+    rows = rows_with(150.0)
     count, error = rows.counts[0, 0], np.sqrt(rows.covariance(0, 0)[0])
     fit = fit_logistic(np.ones((1, 1)), Evidence.of(rows))
     assert fit.coefficients[0, 0] == pytest.approx(np.log(count / (400 - count)))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from reconpriv.cells.cell_batch import python_values
-from reconpriv.cells.randomness import Key, Randomness, encoded, margins_purpose
+from reconpriv.cells.randomness import Key, Randomness, encoded, purpose
 from reconpriv.columns.schema import Schema
 from reconpriv.protect.margins.tables import MarginTable
 from reconpriv.theory.arrays import Floats, Ints
@@ -25,8 +25,8 @@ def noisy_tables(
     tables: Sequence[MarginTable], variance: float, schema: Schema, key: Key
 ) -> tuple[MarginTable, ...]:
     """The tables with noise of this variance on every count."""
-    purpose = margins_purpose(variance, schema.sensitive, schema.domain, digest(tables, schema))
-    randomness = Randomness(key, purpose)
+    use = b"margins" + digest(tables, schema)
+    randomness = Randomness(key, purpose(variance, schema.sensitive, schema.domain, use))
     return tuple(
         MarginTable(table.attributes, table.columns, _noisy(table, variance, schema, randomness))
         for table in tables

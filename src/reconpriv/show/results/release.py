@@ -7,7 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from reconpriv.auditing.single_records import K
-from reconpriv.columns.periods import PERIODS
+from reconpriv.columns.recoding import PERIODS
 from reconpriv.messages.numbers import brief, label
 from reconpriv.messages.phrases import listed, share_words
 from reconpriv.policy.promise import AGAINST, sentences

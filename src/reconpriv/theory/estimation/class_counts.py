@@ -15,24 +15,6 @@ from reconpriv.theory.perturbation import replacement_probability
 
 
 @dataclass(frozen=True)
-class PublishedCounts:
-    """Published counts of rows (one column per sensitive value), and what their variance needs.
-
-    ``observed`` is Σ_g O_g over the groups of a row, ``scaled_observed`` Σ_g w_g O_g with
-    w_g = |g|/n_g, ``scaled_records`` Σ_g w_g |g|, ``sampled_squares`` Σ w_g² over sampled groups,
-    ``uneven`` the factor of uneven copies; ``coins`` says that copies are independent coin flips.
-    """
-
-    records: Floats
-    observed: Floats
-    scaled_observed: Floats
-    scaled_records: Floats
-    sampled_squares: Floats
-    uneven: Floats
-    coins: bool = False
-
-
-@dataclass(frozen=True)
 class ClassCounts:
     """Unbiased counts of classes in rows of records, independent from row to row.
 
@@ -185,32 +167,46 @@ def _neighbours(m: int) -> Floats:
     return np.asarray(np.eye(m) - 0.5 * shifted)
 
 
-def class_counts(rows: PublishedCounts, retention: float) -> ClassCounts:
-    """Lemma 1's counts of every sensitive value in every row, and their covariance.
+def class_counts(
+    records: Floats,
+    observed: Floats,
+    scaled_observed: Floats,
+    scaled_records: Floats,
+    sampled_squares: Floats,
+    uneven: Floats,
+    *,
+    retention: float,
+    coins: bool = False,
+) -> ClassCounts:
+    """Lemma 1's counts of every sensitive value (a column) in every row, and their covariance.
+
+    ``observed`` is Σ_g O_g over the groups of a row, ``scaled_observed`` Σ_g w_g O_g with
+    w_g = |g|/n_g, ``scaled_records`` Σ_g w_g |g|, ``sampled_squares`` Σ w_g² over sampled groups,
+    ``uneven`` the factor of uneven copies; ``coins`` says that copies are independent coin flips.
 
     Trials with the count k have the covariance diag(pk + tn - p²k) - pt(k1' + 1k') - t²n 11',
     linear in k and therefore unbiased if k is estimated. Uneven copies are taken to fall on the
     published shares of the row. A retention of 1 is for raw records: nothing varies.
     """
-    m = rows.observed.shape[1]
+    m = observed.shape[1]
     p, t = retention, replacement_probability(retention, m)
 
-    def reconstructed(observed: Floats, records: Floats) -> Floats:
-        return reconstruct_count(observed, records[:, None], retention=p, domain_size=m)
+    def reconstructed(published: Floats, of: Floats) -> Floats:
+        return reconstruct_count(published, of[:, None], retention=p, domain_size=m)
 
-    trials = reconstructed(rows.scaled_observed, rows.scaled_records)
-    shares = rows.observed / np.maximum(rows.records, 1.0)[:, None]
-    uneven = rows.uneven / p**2
-    spread = (p * (1.0 - p) * trials + t * rows.scaled_records[:, None]) / p**2
+    trials = reconstructed(scaled_observed, scaled_records)
+    shares = observed / np.maximum(records, 1.0)[:, None]
+    copies = uneven / p**2
+    spread = (p * (1.0 - p) * trials + t * scaled_records[:, None]) / p**2
     return ClassCounts(
-        records=rows.records,
-        counts=reconstructed(rows.observed, rows.records),
-        spread=spread + uneven[:, None] * shares,
+        records=records,
+        counts=reconstructed(observed, records),
+        spread=spread + copies[:, None] * shares,
         holders=t / p * trials,
         sizes=np.ones(m),
-        level=t**2 / p**2 * rows.scaled_records,
-        uneven=np.zeros_like(uneven) if rows.coins else uneven,
+        level=t**2 / p**2 * scaled_records,
+        uneven=np.zeros_like(copies) if coins else copies,
         shares=shares,
-        rounding=ROUNDING * rows.sampled_squares,
+        rounding=ROUNDING * sampled_squares,
         neighbours=_neighbours(m),
     )
