@@ -211,17 +211,10 @@ def test_a_key_survives_hexadecimal_bytes_and_pickling():
     assert pickle.loads(pickle.dumps(key)) == key
 
 
-def test_a_generated_key_is_new_every_time():
-    keys = {Key.generate().secret for _ in range(20)}
-    assert len(keys) == 20
-    assert not Key.generate().ephemeral
-
-
 def test_no_key_means_a_fresh_one_that_says_it_is_forgotten():
-    one, other = as_key(None), as_key(None)
-    assert one.secret != other.secret
-    assert one.ephemeral
-    assert not one.is_test
+    assert len({Key.generate().secret for _ in range(20)} | {as_key(None).secret}) == 21
+    assert (as_key(None).ephemeral, Key.generate().ephemeral) == (True, False)
+    assert not as_key(None).is_test
 
 
 def test_the_test_key_is_always_the_same_and_says_so():
@@ -231,9 +224,7 @@ def test_the_test_key_is_always_the_same_and_says_so():
     assert not Key(secret(3)).is_test
 
 
-@pytest.mark.parametrize(
-    "wrong", [b"", secret(3)[:31], secret(3) + b"x", secret(3).hex(), bytearray(secret(3)), None]
-)
+@pytest.mark.parametrize("wrong", [b"", secret(3).hex(), None])
 def test_anything_but_32_bytes_is_refused(wrong):
     with pytest.raises(KeyFileError, match="exactly 32 bytes"):
         Key(wrong)
@@ -243,11 +234,6 @@ def test_anything_but_32_bytes_is_refused(wrong):
 def test_a_key_that_repeats_a_few_bytes_is_refused(weak):
     with pytest.raises(KeyFileError, match="not random"):
         Key(weak)
-
-
-def test_a_weak_key_in_hexadecimal_is_refused_for_what_it_is():
-    with pytest.raises(KeyFileError, match="not random"):
-        Key.from_hex("00" * 32)
 
 
 def everything_said(error):
@@ -273,7 +259,7 @@ MISWRITTEN = {
 def test_an_error_about_hexadecimal_digits_never_contains_them(how):
     with pytest.raises(KeyFileError) as caught:
         Key.from_hex(MISWRITTEN[how])
-    assert not leaks(str(caught.value) + repr(caught.value), HEX)
+    assert not leaks(everything_said(caught.value), HEX)
 
 
 @pytest.mark.parametrize("how", MISWRITTEN)
@@ -288,23 +274,17 @@ def test_an_error_about_a_key_file_never_contains_its_content(how, tmp_path):
 
 @pytest.mark.parametrize("wrong", [secret(4)[:31], secret(4) + b"x", bytearray(secret(4))])
 def test_an_error_about_bytes_never_contains_them(wrong):
-    with pytest.raises(KeyFileError) as caught:
-        as_key(wrong) if isinstance(wrong, bytes) else Key(wrong)
-    said = str(caught.value) + repr(caught.value)
-    assert repr(bytes(wrong))[2:20] not in said
-    assert not leaks(said, bytes(wrong).hex())
+    with pytest.raises(KeyFileError, match="exactly 32 bytes") as caught:
+        Key(wrong)
+    said = everything_said(caught.value)
+    assert repr(bytes(wrong))[2:20] not in said and not leaks(said, bytes(wrong).hex())
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [HEX[:-1], HEX + "a", HEX + "\n", "0x" + HEX],
-    ids=["a digit short", "a digit long", "with a line end", "with 0x"],
-)
+@pytest.mark.parametrize("typed", [HEX[:-1], HEX + "a", "0x" + HEX, HEX + " x"])
 def test_mistyped_digits_are_not_quoted_as_a_missing_file(typed):
-    try:
+    with pytest.raises(KeyFileError) as caught:
         as_key(typed)
-    except KeyFileError as error:
-        assert not leaks(str(error), HEX)
+    assert not leaks(str(caught.value), HEX)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are a matter of POSIX")

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from reconpriv.errors import PolicyError
 from reconpriv.theory.perturbation import (
     amplification,
-    check_domain_size,
-    check_retention,
     inverse_perturbation_matrix,
     keep_probability,
     local_privacy_level,
     perturbation_matrix,
     posterior_limit,
-    replacement_probability,
     retention_for_privacy,
 )
 
@@ -40,13 +37,6 @@ def test_matrix_written_out_by_hand_for_three_values():
 
 @FIXED
 @given(RETENTION, DOMAIN)
-def test_matrix_times_its_inverse_is_the_identity(p, m):
-    product = perturbation_matrix(p, m) @ inverse_perturbation_matrix(p, m)
-    assert product == pytest.approx(np.eye(m), abs=1e-9)
-
-
-@FIXED
-@given(RETENTION, DOMAIN)
 def test_inverse_is_what_numpy_inverts(p, m):
     expected = np.linalg.inv(perturbation_matrix(p, m))
     assert inverse_perturbation_matrix(p, m) == pytest.approx(expected, rel=1e-8, abs=1e-9)
@@ -58,13 +48,7 @@ def test_every_column_of_the_matrix_is_a_distribution(p, m):
     matrix = perturbation_matrix(p, m)
     assert matrix.sum(axis=0) == pytest.approx(np.ones(m))
     assert (matrix > 0).all()
-
-
-@FIXED
-@given(RETENTION, DOMAIN)
-def test_diagonal_exceeds_the_rest_by_p(p, m):
-    assert keep_probability(p, m) - replacement_probability(p, m) == pytest.approx(p)
-    assert keep_probability(p, m) + (m - 1) * replacement_probability(p, m) == pytest.approx(1)
+    assert np.diag(matrix) == pytest.approx(keep_probability(p, m))
 
 
 def test_golden_retention_for_rho_privacy():
@@ -97,33 +81,21 @@ def test_local_privacy_level_is_the_log_of_the_largest_ratio_of_the_matrix():
     assert local_privacy_level(0.3, 7) == pytest.approx(math.log(matrix[0, 0] / matrix[0, 1]))
 
 
-def test_local_privacy_level_by_hand():
-    assert local_privacy_level(0.5, 10) == pytest.approx(math.log(11))
-
-
 @pytest.mark.parametrize("p", [0.0, 1.0, -0.1, 1.1, math.nan, math.inf])
-def test_retention_out_of_range_is_refused(p):
-    for call in (
-        check_retention,
-        lambda q: perturbation_matrix(q, 3),
-        lambda q: inverse_perturbation_matrix(q, 3),
-        lambda q: local_privacy_level(q, 3),
-    ):
-        with pytest.raises(PolicyError, match="retention probability p"):
-            call(p)
+@pytest.mark.parametrize(
+    "call", [perturbation_matrix, inverse_perturbation_matrix, local_privacy_level]
+)
+def test_a_retention_or_domain_out_of_range_is_refused(call, p):
+    with pytest.raises(PolicyError, match="retention probability p"):
+        call(p, 3)
+    with pytest.raises(PolicyError, match="at least two values"):
+        call(0.5, 1)
 
 
 @pytest.mark.parametrize("m", [1, 0, -3])
 def test_a_domain_of_fewer_than_two_values_is_refused(m):
-    for call in (
-        check_domain_size,
-        lambda size: perturbation_matrix(0.5, size),
-        lambda size: inverse_perturbation_matrix(0.5, size),
-        lambda size: retention_for_privacy(0.1, 0.5, size),
-        lambda size: local_privacy_level(0.5, size),
-    ):
-        with pytest.raises(PolicyError, match="at least two values"):
-            call(m)
+    with pytest.raises(PolicyError, match="at least two values"):
+        retention_for_privacy(0.1, 0.5, m)
 
 
 @pytest.mark.parametrize("pair", [(0.5, 0.5), (0.5, 0.1), (0.0, 0.5), (0.5, 1.0), (math.nan, 0.5)])

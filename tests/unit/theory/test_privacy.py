@@ -1,5 +1,6 @@
 """Corollary 2's test, s_g (Theorems 4 and 5), and a policy's ranges."""
 
+import itertools
 import math
 
 import numpy as np
@@ -35,16 +36,13 @@ def settings_of_a_policy(draw):
         (14, 0.8, "chernoff-full", 21.816996151748),
         (14, 1.0, "chernoff", 20.639533788445),
         (50, 0.02, "chernoff", 1926.3564869215),
+        (50, 0.02, None, 1926.3564869215),
     ],
 )
 def test_golden_sizes(m, f, bound, expected):
-    got = largest_private_size(f, domain_size=m, bound=bound, **PAPER)
+    chosen = {} if bound is None else {"bound": bound}
+    got = largest_private_size(f, domain_size=m, **chosen, **PAPER)
     assert float(got) == pytest.approx(expected, rel=1e-13)
-
-
-def test_simplified_chernoff_is_the_default_bound():
-    assert largest_private_size(0.8, domain_size=14, **PAPER) == pytest.approx(26.229407522815)
-    assert Policy(0.5, 0.5, 0.3).tail_bound is BOUNDS["chernoff"]
 
 
 def test_a_size_can_fall_below_one_trial():
@@ -141,16 +139,6 @@ def test_the_smaller_of_both_tails_decides_the_bisection():
         assert float(size) == pytest.approx(-5 * math.log(0.3), rel=1e-12)
 
 
-def test_a_users_bound_that_never_falls_allows_any_size():
-    def idle(count):
-        return Tails(np.ones_like(count.trials), np.ones_like(count.trials))
-
-    assert float(largest_private_size(0.5, domain_size=14, bound=idle, **PAPER)) == math.inf
-
-
-# --- Ranges -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("epsilon", [1.05, 2.0, math.inf])
 def test_epsilon_past_the_range_is_refused_and_the_limit_named(epsilon):
     # p = .5, m = 50: 1 + (1-p)/(m p) = 1.02.
@@ -233,29 +221,18 @@ def test_a_rounded_frequency_is_refused_for_a_bound_of_unknown_worst_frequency(s
         policy.check_sampling()
 
 
-@pytest.mark.parametrize("sample_size", ["paper", "none"])
-@pytest.mark.parametrize("bound", ["exact", own_bound])
-def test_any_bound_goes_with_sizes_that_do_not_round_the_frequency(sample_size, bound):
+FLAGGED = Bound("flagged", own_bound, worst_at_largest_frequency=True)
+
+
+@pytest.mark.parametrize(
+    ("bound", "sample_size"),
+    [*itertools.product(["exact", own_bound], ["paper", "none"]),
+     *itertools.product(["exact", FLAGGED], ["octave", "public"])],
+)  # fmt: skip
+def test_other_bounds_go_with_the_sample_size(bound, sample_size):
     assert Policy(0.5, 0.5, 0.3, bound=bound, sample_size=sample_size).check_sampling() is None
-
-
-@pytest.mark.parametrize("sample_size", ["octave", "public"])
-def test_a_users_bound_flagged_as_worst_at_the_largest_frequency_is_accepted(sample_size):
-    flagged = Bound("flagged", own_bound, worst_at_largest_frequency=True)
-    assert Policy(0.5, 0.5, 0.3, bound=flagged, sample_size=sample_size).check_sampling() is None
 
 
 def test_the_exact_bound_has_no_size_as_a_function_of_f_alone():
     with pytest.raises(PolicyError, match="private_group_sizes"):
         largest_private_size(0.5, domain_size=14, bound="exact", **PAPER)
-
-
-def test_a_policy_as_plain_values():
-    assert Policy(0.5, 0.4, 0.3, bound=own_bound, sample_size="paper").as_dict() == {
-        "retention": 0.5,
-        "epsilon": 0.4,
-        "delta": 0.3,
-        "bound": "own_bound",
-        "sample_size": "paper",
-        "unattainable": "refuse",
-    }
