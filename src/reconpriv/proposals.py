@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.auditing.giveaways import CountPairs, Giveaway, JointCounts, told_alone
+from reconpriv.auditing.giveaways import Giveaway, JointCounts, count_pairs, told_alone
 from reconpriv.columns.kinds import DATES, NUMBERS
 from reconpriv.columns.schema import (
     MAX_UNDECLARED_DOMAIN,
@@ -218,7 +219,7 @@ def _giveaways(
     told: list[Giveaway] = []
     for column in likely:
         alone = Schema((column,), sensitive, domain, sum(counts.values()))
-        parts = engine.map_groups(GroupBy(alone, drop_missing), CountPairs(alone))
+        parts = engine.map_groups(GroupBy(alone, drop_missing), partial(count_pairs, schema=alone))
         told += told_alone(JointCounts(alone).join(parts), ())
     return {one.columns[0]: one for one in told}
 

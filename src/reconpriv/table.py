@@ -143,7 +143,7 @@ class Table(OpenTable):
         if self.one_row_each:
             self.keep_one_row_each(secret)
         self.checks.refuse(accepted)
-        columns = ColumnsSeen.of(self.schema)
+        columns = ColumnsSeen(self.schema)
         account = Account.open(
             secret, self.schema, policy, second_sample=second_sample, role_change=role_change
         )
@@ -313,7 +313,7 @@ class Table(OpenTable):
             margins=margins,
             bound=bound,
         )
-        seen = ColumnsSeen.of(self.schema)
+        seen = ColumnsSeen(self.schema)
         seen.add(tuner.batch)
         told = seen.giveaways(now.harmless, tuner.cube)
         obstacles = (

@@ -28,26 +28,22 @@ from reconpriv.protect.margins.planned import (
 )
 from reconpriv.theory.arrays import Floats, Ints
 
+Ranked = tuple[float, GroupVerdict]
+"""How far a group is above its s_g, and its verdict."""
+
+# The counts that a report has by the same names.
+_REPORTED = ("records", "groups", "violating_groups", "violating_records", "exposed_groups",
+             "unattainable_groups", "cells")  # fmt: skip
+
 
 @dataclass(frozen=True)
 class AuditPart:
-    """What the audit of some of the groups found; parts are joined into a report.
-
-    ``counts`` are the figures of the report that add up, by name.
-    """
+    """The audit of some of the groups; ``counts`` are figures that add up, by name."""
 
     counts: Counter[str]
     distribution: Ints
-    worst: tuple[tuple[float, GroupVerdict], ...]
+    worst: Sequence[Ranked]
     margins: CostPart
-
-
-def audit_groups(
-    batches: Iterable[CellBatch], schema: Schema, policy: Policy, *, worst: int = 10, k: int = K
-) -> AuditReport:
-    """Test every group and keep the worst ones, those furthest above their s_g."""
-    part = audit_part(batches, schema, policy, worst, k)
-    return join_parts([part], schema, policy, worst=worst, k=k)
 
 
 def audit_part(
@@ -58,9 +54,10 @@ def audit_part(
     k: int = K,
     counted: TrialLimits = UNCOUNTED,
 ) -> AuditPart:
-    """Test some of the groups, which come whole and in canonical order: protection groups.
+    """Test some of the groups and keep the ``worst``, those furthest above their s_g.
 
-    ``schema`` is theirs; ``counted`` are the limits of trials with margins, if there are any.
+    Groups come whole and in canonical order; ``schema`` is that of protection groups. ``counted``
+    are the limits of trials with margins, if there are any.
     """
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
@@ -68,7 +65,7 @@ def audit_part(
     sampled = policy.sampling.samples and policy.can_sample
     counts: Counter[str] = Counter()
     distribution = np.zeros((64, 2), dtype=np.int64)
-    found: list[tuple[float, GroupVerdict]] = []
+    found: list[Ranked] = []
     margins = CostPart()
     for batch in (batch.whole for batch in batches):
         limits, private = judge_worst(batch, policy, schema.domain_size, worst)
@@ -96,21 +93,28 @@ def audit_part(
             cells=batch.count.size,
         )
         margins += counted.cost(batch)
-    return AuditPart(counts, distribution, tuple(found), margins)
+    return AuditPart(counts, distribution, found, margins)
 
 
-def _worst_of(
-    found: Iterable[tuple[float, GroupVerdict]], how_many: int
-) -> list[tuple[float, GroupVerdict]]:
+def _worst_of(found: Iterable[Ranked], how_many: int) -> list[Ranked]:
     """The groups furthest above their s_g; in a tie, the first in canonical order."""
 
-    def place(entry: tuple[float, GroupVerdict]) -> tuple[Any, ...]:
+    def place(entry: Ranked) -> tuple[Any, ...]:
         values = entry[1].public.values()
-        return -entry[0], *(
-            (value is None, value) if value is not None else (True,) for value in values
-        )
+        return -entry[0], *((True,) if value is None else (False, value) for value in values)
 
     return sorted(found, key=place)[:how_many]
+
+
+def _furthest(excess: Floats, how_many: int) -> Ints:
+    if how_many == 0:
+        return np.empty(0, dtype=np.int64)
+    if excess.size <= how_many:
+        return np.arange(excess.size)
+    threshold = np.partition(excess, -how_many)[-how_many]
+    above = np.flatnonzero(excess > threshold)
+    level = np.flatnonzero(excess == threshold)[: how_many - above.size]
+    return np.sort(np.concatenate([above, level]))
 
 
 def join_parts(
@@ -124,48 +128,30 @@ def join_parts(
 ) -> AuditReport:
     """One report of all parts; the order of the parts does not matter."""
     counts = sum((part.counts for part in parts), Counter[str]())
-    distribution = np.sum([part.distribution for part in parts], axis=0)
+    distribution = np.sum([part.distribution for part in parts], axis=0).tolist()
     found = _worst_of((entry for part in parts for entry in part.worst), worst)
     margins = None
     if plan.published:
         costs = (part.margins for part in parts)
         margins = margin_cost(plan, costs, policy.unprotected().publishable(), schema)
+    reported: dict[str, Any] = {name: counts[name] for name in _REPORTED}
     return AuditReport(
         policy=policy,
         sensitive=schema.sensitive.name,
         public=tuple(column.name for column in schema.public),
-        records=counts["records"],
-        groups=counts["groups"],
         domain_size=schema.domain_size,
-        violating_groups=counts["violating_groups"],
-        violating_records=counts["violating_records"],
-        exposed_groups=counts["exposed_groups"],
-        unattainable_groups=counts["unattainable_groups"],
         size_distribution=tuple(
-            (1 << i, (2 << i) - 1, int(row[0]), int(row[1]))
-            for i, row in enumerate(distribution)
-            if row[0]
+            (1 << i, (2 << i) - 1, *row) for i, row in enumerate(distribution) if row[0]
         ),
         worst=tuple(verdict for _, verdict in found),
-        single_records=SingleRecords.of(
+        single_records=SingleRecords(
             k=k,
             records=counts["records"],
-            unique=int(distribution[0, 1]),
+            unique=distribution[0][1],
             below_k=counts["below_k"],
             policy=policy,
             domain_size=schema.domain_size,
         ),
-        cells=counts["cells"],
         margins=margins,
+        **reported,
     )
-
-
-def _furthest(excess: Floats, how_many: int) -> Ints:
-    if how_many == 0:
-        return np.empty(0, dtype=np.int64)
-    if excess.size <= how_many:
-        return np.arange(excess.size)
-    threshold = np.partition(excess, -how_many)[-how_many]
-    above = np.flatnonzero(excess > threshold)
-    level = np.flatnonzero(excess == threshold)[: how_many - above.size]
-    return np.sort(np.concatenate([above, level]))

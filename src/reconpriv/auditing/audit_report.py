@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reconpriv.auditing.checks import People, identifier_note
 from reconpriv.auditing.column_risk import (
     AuditFigures,
     ColumnRisk,
     ExpectedErrors,
     effect_sentence,
+    identifier_note,
     identifier_sentence,
 )
 from reconpriv.auditing.giveaways import Giveaway
-from reconpriv.auditing.obstacles import UNIQUE, Obstacle
+from reconpriv.auditing.obstacles import UNIQUE, Obstacle, People
 from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.auditing.verdicts import GroupVerdict
 from reconpriv.messages.readable import Readable
@@ -70,17 +70,17 @@ class AuditReport(Readable):
 
     @property
     def private(self) -> bool:
-        """Whether every group is (ε, δ)-reconstruction-private under perturbation alone."""
+        """True if every group is (ε, δ)-reconstruction-private under perturbation alone."""
         return self.violating_groups == 0
 
     @property
     def passes(self) -> bool:
-        """Whether every group is private and nothing stands in the way of a publication."""
+        """True if every group is private and nothing stands in the way of a publication."""
         return self.private and self.ready
 
     @property
     def ready(self) -> bool:
-        """Whether nothing has to be removed, or accepted by an explicit word, before publishing."""
+        """True if nothing has to be removed, or accepted by an explicit word, before publishing."""
         return not self.obstacles and not any(column.refused for column in self.columns)
 
     @property
@@ -94,14 +94,8 @@ class AuditReport(Readable):
     @property
     def figures(self) -> AuditFigures:
         """The figures to compare with those of the table without a column."""
-        single = self.single_records
-        return AuditFigures(
-            self.groups,
-            self.violating_groups,
-            self.violating_records,
-            single.unique,
-            single.below_k,
-        )
+        single, broken = self.single_records, (self.violating_groups, self.violating_records)
+        return AuditFigures(self.groups, *broken, single.unique, single.below_k)
 
     @property
     def source_warnings(self) -> tuple[str, ...]:
@@ -117,34 +111,29 @@ class AuditReport(Readable):
     @property
     def groups_sentence(self) -> str:
         """Whether groups could be reconstructed."""
+        group, none = self.group_word, f"{self.unattainable_groups:,}"
         if not self.exposed_groups:
-            return f"No {self.group_word} has an exposed value, so this policy protects nobody."
+            return f"No {group} has an exposed value, so this policy protects nobody."
         if self.private:
-            return (
-                f"Every {self.group_word} meets this policy with perturbation alone, without"
-                " sampling."
-            )
-        return (
-            f"Not private: {self.violating_groups:,} of {self.groups:,} {self.group_word}s, with"
-            f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
-            " the table were only perturbed." + self._treatment
-        )
-
-    @property
-    def _treatment(self) -> str:
-        """What publishing does about groups that could be reconstructed."""
+            return f"Every {group} meets this policy with perturbation alone, without sampling."
         if not self.policy.sampling.samples:
-            return ""
-        if not self.unattainable_groups:
-            return " Publishing samples those groups."
-        if self.policy.unattainable == "refuse":
-            return (
+            treatment = ""
+        elif not self.unattainable_groups:
+            treatment = " Publishing samples those groups."
+        elif self.policy.unattainable == "refuse":
+            treatment = (
                 " Publishing with this policy is refused: no number of trials is private in"
-                f" {self.unattainable_groups:,} {self.group_word}s."
+                f" {none} {group}s."
+            )
+        else:
+            treatment = (
+                f" Publishing samples those groups; nothing is promised for {none} of them, in"
+                " which no number of trials is private."
             )
         return (
-            " Publishing samples those groups; nothing is promised for"
-            f" {self.unattainable_groups:,} of them, in which no number of trials is private."
+            f"Not private: {self.violating_groups:,} of {self.groups:,} {group}s, with"
+            f" {self.violating_records:,} of {self.records:,} records, could be reconstructed if"
+            f" the table were only perturbed.{treatment}"
         )
 
     @property
@@ -159,7 +148,7 @@ class AuditReport(Readable):
 
     @property
     def promised_by(self) -> dict[str, Any]:
-        """The policy, and whether rows are people, as plain values."""
+        """What the promise depends on: the policy, and whether rows are people."""
         return self.policy.as_dict() | {ONE_ROW: self.one_row_per_person}
 
     @property
@@ -170,7 +159,7 @@ class AuditReport(Readable):
 
     @property
     def one_row_per_person(self) -> bool:
-        """Whether the person's number is known, and nobody has several rows."""
+        """True if the person's number is known, and nobody has several rows."""
         return self.people is not None and not self.people.several and not self.people.unknown
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ from reconpriv.auditing.giveaways import Giveaway
 from reconpriv.auditing.obstacles import (
     Accepted,
     Obstacle,
+    People,
     giveaway_obstacle,
     refuse,
     too_many_unique,
@@ -23,85 +24,10 @@ from reconpriv.auditing.obstacles import (
 from reconpriv.auditing.single_records import count_unique
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import MAX_UNIQUE, Column, Schema, Value, looks_like_identifier
-from reconpriv.messages.remedies import Advice, Control, Remedy, either
 from reconpriv.protect.group_by import GroupBy
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine, Written
-
-
-def identifier_obstacle(
-    found: Mapping[str, int], kept: frozenset[str], records: int
-) -> Obstacle | None:
-    """The nearly unique columns that nobody asked to keep."""
-    refused = [
-        ColumnRisk(name, n, identifier=True) for name, n in found.items() if name not in kept
-    ]
-    if not refused:
-        return None
-    names = [column.name for column in refused]
-    return Obstacle("identifiers", identifiers_named(refused, records), identifier_remedies(names))
-
-
-def identifier_note(column: ColumnRisk, records: int) -> str:
-    """The warning about one such column."""
-    note = (
-        f"Public column {column.name!r} is nearly unique ({column.distinct:,} values in"
-        f" {records:,} records): is it an identifier? It would be published as it is, and splits"
-        " the table into tiny groups."
-    )
-    if column.kept:
-        return f"{note} It is kept on request."
-    return Advice(note, Remedy("leave it out", Control.DROP, (column.name,)))
-
-
-@dataclass(frozen=True)
-class People:
-    """How many people a table is about, and how many of them have several rows.
-
-    ``most`` is the largest number of rows of one person; ``unknown`` rows do not say whose they
-    are.
-    """
-
-    people: int = 0
-    several: int = 0
-    most: int = 0
-    unknown: int = 0
-
-    def __add__(self, more: People) -> People:
-        """The people of two parts, which share none."""
-        return People(
-            self.people + more.people,
-            self.several + more.several,
-            max(self.most, more.most),
-            self.unknown + more.unknown,
-        )
-
-    def obstacle(self, person: str) -> Obstacle | None:
-        """Why the table cannot be published as it is; None if each row is one person."""
-        if self.unknown:
-            return Obstacle(
-                "people",
-                f"{self.unknown:,} records have no value in {person!r}, so nobody can tell whose"
-                " they are",
-                either(Remedy("leave those records out", Control.SQL)),
-            )
-        if not self.several:
-            return None
-        verb = "has" if self.several == 1 else "have"
-        return Obstacle(
-            "people",
-            f"{self.several:,} of {self.people:,} people {verb} several rows (up to {self.most:,});"
-            " a vote over the rows of one person undoes the randomisation",
-            either(
-                Remedy("keep one row of each", Control.ROWS_PER_PERSON, "one"),
-                Remedy("aggregate to one row per person", Control.SQL),
-            ),
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The counts by name."""
-        return dict(vars(self))
 
 
 def count_people(batches: Iterator[CellBatch]) -> People:
@@ -150,13 +76,12 @@ class Checks:
 
         A rough count, which needs one pass and little memory, singles out those worth counting.
         """
-        schema, rough = self.schema, self.distinct(self.schema.public, rough=True)
+        public, records = self.schema.public, self.schema.records
+        rough = self.distinct(public, rough=True)
         # The count may be off by a third, so allow for twice as many values.
-        suspects = [
-            c for c in schema.public if looks_like_identifier(2 * rough[c.name], schema.records)
-        ]
+        suspects = [c for c in public if looks_like_identifier(2 * rough[c.name], records)]
         exact = self.distinct(suspects)
-        return {name: n for name, n in exact.items() if looks_like_identifier(n, schema.records)}
+        return {name: n for name, n in exact.items() if looks_like_identifier(n, records)}
 
     @property
     def known_identifiers(self) -> dict[str, int]:
@@ -201,20 +126,6 @@ class Checks:
             without = self.unique_without
         return unique_obstacle(unique, records, accepted, without)
 
-    def refuse(self, accepted: Accepted) -> None:
-        """Refuse to publish people or identifiers that must not be."""
-        kept, records = accepted.identifiers, self.schema.records
-        refuse(identifier_obstacle(self.identifiers, kept, records), self.people_obstacle())
-
-    def refuse_written(
-        self, written: Written, told: Sequence[Giveaway], accepted: Accepted
-    ) -> None:
-        """Refuse what giveaways and unique records forbid, before a release becomes final."""
-        refuse(
-            giveaway_obstacle(told, self.schema.sensitive.name, accepted),
-            self.unique_obstacle(written.unique_records, written.records, accepted, {}),
-        )
-
     @cached_property
     def unique_without(self) -> dict[str, int]:
         """How many records would be unique without each public column."""
@@ -224,3 +135,25 @@ class Checks:
             parts = self.engine.map_groups(GroupBy(rest, self.drop_missing), count_unique)
             found[column.name] = sum(parts)
         return found
+
+    def refuse(self, accepted: Accepted) -> None:
+        """Refuse to publish people or identifiers that must not be."""
+        found = [
+            ColumnRisk(name, values, identifier=True)
+            for name, values in self.identifiers.items()
+            if name not in accepted.identifiers
+        ]
+        if found:
+            what = identifiers_named(found, self.schema.records)
+            hint = identifier_remedies([column.name for column in found])
+            refuse(Obstacle("identifiers", what, hint))
+        refuse(self.people_obstacle())
+
+    def refuse_written(
+        self, written: Written, told: Sequence[Giveaway], accepted: Accepted
+    ) -> None:
+        """Refuse what giveaways and unique records forbid, before a release becomes final."""
+        refuse(
+            giveaway_obstacle(told, self.schema.sensitive.name, accepted),
+            self.unique_obstacle(written.unique_records, written.records, accepted, {}),
+        )

@@ -51,8 +51,8 @@ class WithoutColumn(AuditFigures):
 class ColumnRisk:
     """A public column: how many values it has, and what leaving it out would do.
 
-    ``without`` is None if it was not computed. ``kept`` says that the publisher asked to keep this
-    column although it is nearly unique.
+    ``without`` is None if it was not computed. A nearly unique column is ``kept`` if the publisher
+    asked for that.
     """
 
     name: str
@@ -63,11 +63,11 @@ class ColumnRisk:
 
     @property
     def refused(self) -> bool:
-        """Whether the column prevents a publication."""
+        """True if the column prevents a publication."""
         return self.identifier and not self.kept
 
     def as_dict(self) -> dict[str, Any]:
-        """The column as plain values; ``without`` is null if it was not computed."""
+        """The column for JSON; ``without`` is null if it was not computed."""
         return asdict(self)
 
 
@@ -79,16 +79,25 @@ def column_risks(
     without: Mapping[str, WithoutColumn] | None = None,
 ) -> tuple[ColumnRisk, ...]:
     """Every public column by its number of values and, if known, the figures without it."""
+    figures = without or {}
     return tuple(
         ColumnRisk(
-            name=name,
-            distinct=values,
-            identifier=looks_like_identifier(values, records),
-            kept=name in kept,
-            without=None if without is None else without.get(name),
+            name, values, looks_like_identifier(values, records), name in kept, figures.get(name)
         )
         for name, values in distinct.items()
     )
+
+
+def identifier_note(column: ColumnRisk, records: int) -> str:
+    """The warning about a nearly unique column."""
+    note = (
+        f"Public column {column.name!r} is nearly unique ({column.distinct:,} values in"
+        f" {records:,} records): is it an identifier? It would be published as it is, and splits"
+        " the table into tiny groups."
+    )
+    if column.kept:
+        return f"{note} It is kept on request."
+    return Advice(note, Remedy("leave it out", Control.DROP, (column.name,)))
 
 
 def identifier_sentence(columns: Sequence[ColumnRisk], records: int, *, before: str = "") -> str:
@@ -96,21 +105,21 @@ def identifier_sentence(columns: Sequence[ColumnRisk], records: int, *, before: 
 
     ``before`` opens the sentence.
     """
-    sentences: list[str] = []
     refused = [column for column in columns if column.refused]
     kept = [column for column in columns if column.identifier and column.kept]
+    sentences: list[str] = []
     if refused:
-        sentences.append(f"{identifiers_named(refused, records)}.")
+        sentences.append(_capitalised(f"{before}{identifiers_named(refused, records)}."))
         sentences.append(identifier_remedies([column.name for column in refused]))
     if kept:
         them = "it reveals" if len(kept) == 1 else "they reveal"
-        named = identifiers_named(kept, records)
-        named = named[0].upper() + named[1:] if refused else named
-        sentences.append(f"{named}, kept on request: {them} who a record is about.")
-    if not sentences:
-        return ""
-    first = f"{before}{sentences[0]}"
-    return Advice(first[0].upper() + first[1:], *sentences[1:])
+        named = f"{'' if refused else before}{identifiers_named(kept, records)}"
+        sentences.append(_capitalised(f"{named}, kept on request: {them} who a record is about."))
+    return Advice(*sentences)
+
+
+def _capitalised(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def identifier_remedies(names: Sequence[str]) -> Advice:
@@ -150,16 +159,16 @@ def effect_sentence(columns: Sequence[ColumnRisk], now: AuditFigures) -> str:
 
 def change_words(now: AuditFigures, then: AuditFigures) -> str:
     """What changes, in words: unique records, records at risk and the error of the rest."""
+
+    def instead(then: int, now: int) -> str:
+        return f"{then:,} (as now)" if then == now else f"{then:,} instead of {now:,}"
+
     text = (
-        f"{_instead(then.unique, now.unique)} records would be unique and"
-        f" {_instead(then.violating_records, now.violating_records)} in groups at risk"
+        f"{instead(then.unique, now.unique)} records would be unique and"
+        f" {instead(then.violating_records, now.violating_records)} in groups at risk"
     )
     if isinstance(then, WithoutColumn) and then.error is not None and then.error_now is not None:
         then_error, now_error = f"{then.error:.1%}", f"{then.error_now:.1%}"
         compared = ", as now" if then_error == now_error else f" instead of {now_error}"
         text += f"; questions that do not use it would be off by {then_error} on average{compared}"
     return text
-
-
-def _instead(then: int, now: int) -> str:
-    return f"{then:,} (as now)" if then == now else f"{then:,} instead of {now:,}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from reconpriv.cells.cell_batch import CellBatch, Encoded, unify
 from reconpriv.cells.cube import CellKeeper
-from reconpriv.columns.schema import Column, Kind, Schema, Value
+from reconpriv.columns.schema import Kind, Schema, Value
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import listed
 from reconpriv.theory.arrays import Floats, Ints
@@ -74,8 +74,7 @@ class JointCounts:
 
     def columns(self) -> Iterator[Pairs]:
         """The pairs of each column, all parts together."""
-        for parts in self.parts:
-            yield self._joined(parts)
+        return map(self._joined, self.parts)
 
     def _joined(self, parts: list[Pairs]) -> Pairs:
         filled = [part for part in parts if part.count.size]
@@ -91,20 +90,6 @@ class JointCounts:
 
 
 _NOTHING = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class CountPairs:
-    """Collects the pairs of one part of the table, on whatever machine has it."""
-
-    schema: Schema
-
-    def __call__(self, batches: Iterator[CellBatch]) -> JointCounts:
-        """The counts of these groups."""
-        found = JointCounts(self.schema)
-        for batch in batches:
-            found.add(batch)
-        return found
 
 
 def _counted(column: Encoded, group: Ints, batch: CellBatch, m: int) -> Pairs:
@@ -124,17 +109,11 @@ T = TypeVar("T")
 _FEW_CELLS = 1 << 18
 
 
-@dataclass
 class ColumnsSeen:
     """Pairs of values and, if there are few, all cells."""
 
-    joint: JointCounts
-    cells: CellKeeper
-
-    @classmethod
-    def of(cls, schema: Schema) -> ColumnsSeen:
-        """Nothing seen yet."""
-        return cls(JointCounts(schema), CellKeeper(_FEW_CELLS))
+    def __init__(self, schema: Schema) -> None:
+        self.joint, self.cells = JointCounts(schema), CellKeeper(_FEW_CELLS)
 
     def add(self, batch: CellBatch) -> None:
         """See the next batch of whole groups."""
@@ -163,23 +142,26 @@ class ColumnsSeen:
         return alone if cube is None else (*alone, *told_together(cube, harmless, alone))
 
 
-@dataclass(frozen=True)
-class WithPairs(Generic[T]):
-    """Does some work on a part of the table, and counts pairs of values on the way."""
+def with_pairs(
+    batches: Iterator[CellBatch], work: Callable[[Iterator[CellBatch]], T], schema: Schema
+) -> tuple[T, JointCounts]:
+    """The result of some work on a part of the table, and its pairs, counted on the way."""
+    joint = JointCounts(schema)
 
-    work: Callable[[Iterator[CellBatch]], T]
-    schema: Schema
+    def seen() -> Iterator[CellBatch]:
+        for batch in batches:
+            joint.add(batch)
+            yield batch
 
-    def __call__(self, batches: Iterator[CellBatch]) -> tuple[T, JointCounts]:
-        """The result of the work, and the pairs."""
-        joint = JointCounts(self.schema)
+    return work(seen()), joint
 
-        def seen() -> Iterator[CellBatch]:
-            for batch in batches:
-                joint.add(batch)
-                yield batch
 
-        return self.work(seen()), joint
+def count_pairs(batches: Iterator[CellBatch], schema: Schema) -> JointCounts:
+    """The pairs of a part of the table, on whatever machine has it."""
+    found = JointCounts(schema)
+    for batch in batches:
+        found.add(batch)
+    return found
 
 
 TOLD = 0.5  # a column that tells more than this share of the people beyond a guess gives it away
@@ -235,12 +217,6 @@ class Guesses:
     guessed: Floats
     right: Floats
 
-    def __add__(self, more: Guesses) -> Guesses:
-        """The guesses about two sets of people."""
-        return Guesses(
-            self.people + more.people, self.guessed + more.guessed, self.right + more.right
-        )
-
     @property
     def gain(self) -> float:
         """Goodman and Kruskal's λ: the share of the errors of a plain guess that are avoided."""
@@ -279,51 +255,22 @@ def guess(group: Ints, value: Ints, count: Ints, domain_size: int, common: int) 
     return Guesses(by_value(value, held), by_value(said, sizes), by_value(top_value, top * chance))
 
 
-def judge_guesses(
-    guesses: Guesses, columns: Sequence[str], domain: Sequence[Value], harmless: Collection[Value]
-) -> Giveaway | None:
-    """What the columns give away: of everybody, or of the holders of one value; None if nothing.
-
-    Harmless values may be told, and so may the fact that a value is missing.
-    """
-    people, right = guesses.people, guesses.right
-    common = int(people.argmax())
-    others = people.sum() - people[common]
-    if others < LEAST_PEOPLE:
-        return None
-    if guesses.gain > TOLD:
-        told = float((right.sum() - right[common]) / others)
-        return Giveaway(tuple(columns), told, domain[common], not_=True)
-    found: list[Giveaway] = []
-    for value in range(len(domain)):
-        passed_over = value == common or domain[value] is None or domain[value] in harmless
-        if passed_over or people[value] < LEAST_PEOPLE:
-            continue
-        told = float(right[value] / people[value])
-        if told > TOLD_OF_VALUE and right[value] > TOLD_OF_VALUE * guesses.guessed[value]:
-            found.append(Giveaway(tuple(columns), told, domain[value], not_=False))
-    return max(found, key=lambda one: one.share, default=None)
-
-
-def steps(column: Column) -> tuple[int, ...]:
-    """How many successive values to take together: an adversary also looks at similar numbers."""
-    return _NEIGHBOURS if column.kind in _ORDERED else (1,)
-
-
 def told_alone(joint: JointCounts, harmless: Collection[Value]) -> tuple[Giveaway, ...]:
     """What single public columns give away."""
     schema, found = joint.schema, []
+    m = schema.domain_size
     for column, pairs in zip(schema.public, joint.columns(), strict=True):
         if not pairs.count.size:
             continue
-        m = schema.domain_size
         held = np.bincount(pairs.sensitive, weights=pairs.count, minlength=m)
         rank = _spelled_numbers(pairs.values) if column.kind is Kind.STRING else None
         code = pairs.code if rank is None else rank[pairs.code]
-        each = [
+        # An adversary also looks at similar numbers.
+        ordered = column.kind in _ORDERED or rank is not None
+        each = (
             guess(code // step, pairs.sensitive, pairs.count, m, int(held.argmax()))
-            for step in (_NEIGHBOURS if rank is not None else steps(column))
-        ]
+            for step in (_NEIGHBOURS if ordered else (1,))
+        )
         found.append(_worst(each, (column.name,), schema, harmless))
     return tuple(one for one in found if one is not None)
 
@@ -355,14 +302,40 @@ def told_together(
     found = []
     for a, b in pairs:
         group = codes[a] * len(cube.values[b]) + codes[b]
-        each = [guess(group, cube.value, cube.count, m, common)]
+        guesses = guess(group, cube.value, cube.count, m, common)
         names = (schema.public[a].name, schema.public[b].name)
-        found.append(_worst(each, names, schema, harmless))
+        found.append(_worst([guesses], names, schema, harmless))
     return tuple(one for one in found if one is not None)
 
 
 def _worst(
-    each: Sequence[Guesses], names: Sequence[str], schema: Schema, harmless: Collection[Value]
+    each: Iterable[Guesses], names: tuple[str, ...], schema: Schema, harmless: Collection[Value]
 ) -> Giveaway | None:
-    judged = (judge_guesses(one, names, schema.domain, harmless) for one in each)
+    judged = (_giveaway(one, names, schema.domain, harmless) for one in each)
     return max((one for one in judged if one), key=lambda one: one.share, default=None)
+
+
+def _giveaway(
+    guesses: Guesses, columns: tuple[str, ...], domain: Sequence[Value], harmless: Collection[Value]
+) -> Giveaway | None:
+    """What the columns give away: of everybody, or of the holders of one value; None if nothing.
+
+    Harmless values may be told, and so may the fact that a value is missing.
+    """
+    people, right = guesses.people, guesses.right
+    common = int(people.argmax())
+    others = people.sum() - people[common]
+    if others < LEAST_PEOPLE:
+        return None
+    if guesses.gain > TOLD:
+        told = float((right.sum() - right[common]) / others)
+        return Giveaway(columns, told, domain[common], not_=True)
+    found: list[Giveaway] = []
+    for value, name in enumerate(domain):
+        passed_over = value == common or name is None or name in harmless
+        if passed_over or people[value] < LEAST_PEOPLE:
+            continue
+        told = float(right[value] / people[value])
+        if told > TOLD_OF_VALUE and right[value] > TOLD_OF_VALUE * guesses.guessed[value]:
+            found.append(Giveaway(columns, told, name, not_=False))
+    return max(found, key=lambda one: one.share, default=None)

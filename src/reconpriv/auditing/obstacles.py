@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from reconpriv.auditing.giveaways import Giveaway
@@ -64,7 +64,7 @@ def _public(schema: Schema, names: Iterable[str], why: str) -> frozenset[str]:
 class Obstacle:
     """A reason not to publish: a clause without its full stop, and what can be done about it.
 
-    ``about`` is what it is about, in one word.
+    ``about`` is its subject in one word.
     """
 
     about: str
@@ -77,7 +77,7 @@ class Obstacle:
         return Advice(f"Not ready to publish: {self.what}.", self.hint)
 
     def as_dict(self) -> dict[str, Any]:
-        """What it is about, and the sentence."""
+        """Its subject and the sentence, for JSON."""
         return {"about": self.about, "sentence": self.sentence}
 
 
@@ -86,6 +86,54 @@ def refuse(*obstacles: Obstacle | None) -> None:
     for one in obstacles:
         if one is not None:
             raise InputError(f"Nothing was published: {one.what}.", hint=one.hint)
+
+
+@dataclass(frozen=True)
+class People:
+    """How many people a table is about, and how many of them have several rows.
+
+    ``most`` is the largest number of rows of one person; ``unknown`` rows do not say whose they
+    are.
+    """
+
+    people: int = 0
+    several: int = 0
+    most: int = 0
+    unknown: int = 0
+
+    def __add__(self, more: People) -> People:
+        """The people of two parts, which share none."""
+        return People(
+            self.people + more.people,
+            self.several + more.several,
+            max(self.most, more.most),
+            self.unknown + more.unknown,
+        )
+
+    def obstacle(self, person: str) -> Obstacle | None:
+        """Why the table cannot be published as it is; None if each row is one person."""
+        if self.unknown:
+            what = (
+                f"{self.unknown:,} records have no value in {person!r}, so nobody can tell whose"
+                " they are"
+            )
+            return Obstacle("people", what, either(Remedy("leave those records out", Control.SQL)))
+        if not self.several:
+            return None
+        verb = "has" if self.several == 1 else "have"
+        return Obstacle(
+            "people",
+            f"{self.several:,} of {self.people:,} people {verb} several rows (up to {self.most:,});"
+            " a vote over the rows of one person undoes the randomisation",
+            either(
+                Remedy("keep one row of each", Control.ROWS_PER_PERSON, "one"),
+                Remedy("aggregate to one row per person", Control.SQL),
+            ),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts for JSON."""
+        return asdict(self)
 
 
 def giveaway_obstacle(
@@ -97,10 +145,9 @@ def giveaway_obstacle(
         return None
     names = tuple(dict.fromkeys(name for one in refused for name in one.columns))
     it = "it" if len(names) == 1 else "them"
-    what = "; ".join(one.sentence(sensitive) for one in refused)
     return Obstacle(
         "giveaways",
-        what,
+        "; ".join(one.sentence(sensitive) for one in refused),
         either(
             Remedy(f"leave {it} out", Control.DROP, names),
             Remedy(f"keep {it} on purpose", Control.KEEP_GIVEAWAY, names),
@@ -109,7 +156,7 @@ def giveaway_obstacle(
 
 
 def too_many_unique(unique: int, records: int, accepted: Accepted) -> bool:
-    """Whether more records stand alone than the steward accepts; a few records always do."""
+    """True if more records stand alone than the steward accepts; a few records always do."""
     return records >= FEW_RECORDS and unique > accepted.max_unique * records
 
 
@@ -124,19 +171,15 @@ def unique_obstacle(
         return None
     best = sorted(without.items(), key=lambda pair: pair[1])[:_NAMED]
     causes = [(name, n) for name, n in best if n <= 0.9 * unique]
+    cause = "no single column causes this"
+    fewer: Remedy | str = "publish fewer columns"
     if causes:
         shares = listed([f"{n / records:.1%} without {name!r}" for name, n in causes])
-        cause = f"; it would be {shares}"
-    else:
-        cause = "; no single column causes this"
+        cause = f"it would be {shares}"
+        fewer = Remedy("leave the column out", Control.DROP, (causes[0][0],))
     accept = Remedy("accept it", Control.MAX_UNIQUE, math.ceil(100 * unique / records) / 100)
-    fewer = (
-        Remedy("leave the column out", Control.DROP, (causes[0][0],))
-        if causes
-        else "publish fewer columns"
-    )
     return Obstacle(
         UNIQUE,
-        f"{share_words(unique, records)} are unique on the public columns{cause}",
+        f"{share_words(unique, records)} are unique on the public columns; {cause}",
         either(fewer, Remedy("bin numbers", Control.BIN), accept),
     )

@@ -19,39 +19,28 @@ K = 5  # records in groups below this size are counted
 class SingleRecords:
     """Records that are alone in their group, or in one with fewer than ``k`` records.
 
-    Anyone who knows such a person's public values finds the record. The published value is the true
-    one with ``retention_probability``: what to believe who thought all ``domain_size`` values
-    equally likely. A belief of ``prior`` in it grows to at most ``posterior``. Sampling does not
-    change that: it concerns large groups. ``columns`` are those that set a record apart: in a
-    protection group values are dealt, so nobody's own value shows.
+    Anyone who knows such a person's public values finds the record. Sampling does not change that:
+    it concerns large groups.
     """
 
     k: int
     records: int
     unique: int
     below_k: int
+    policy: Policy
     domain_size: int
-    retention_probability: float
-    prior: float
-    posterior: float
-    columns: str = "the public columns"
 
-    @classmethod
-    def of(
-        cls, *, k: int, records: int, unique: int, below_k: int, policy: Policy, domain_size: int
-    ) -> SingleRecords:
-        """The risk of single records with these counts, under a policy."""
-        return cls(
-            k=k,
-            records=records,
-            unique=unique,
-            below_k=below_k,
-            domain_size=domain_size,
-            retention_probability=keep_probability(policy.retention, domain_size),
-            prior=PRIOR,
-            posterior=posterior_limit(policy.retention, domain_size, PRIOR),
-            columns="the coarsened columns" if policy.protect else "the public columns",
-        )
+    prior = PRIOR
+
+    @property
+    def retention_probability(self) -> float:
+        """The belief in the published value if all values seemed equally likely before."""
+        return keep_probability(self.policy.retention, self.domain_size)
+
+    @property
+    def posterior(self) -> float:
+        """The largest belief in the published value of somebody who believed it with ``prior``."""
+        return posterior_limit(self.policy.retention, self.domain_size, PRIOR)
 
     @property
     def sentence(self) -> str:
@@ -64,24 +53,25 @@ class SingleRecords:
         return "both values" if self.domain_size == 2 else f"all {self.domain_size:,} values"
 
     @property
+    def columns(self) -> str:
+        """What sets a record apart; values are dealt within a protection group."""
+        return "the coarsened columns" if self.policy.protect else "the public columns"
+
+    @property
     def _how_many(self) -> str:
+        columns = self.columns
+        small = f"in groups of fewer than {self.k}"
         if self.unique:
             verb, them = ("is", "it") if self.unique == 1 else ("are", "them")
-            text = (
-                f"{share_words(self.unique, self.records)} {verb} unique on {self.columns}"
-                f" (sampling groups does not protect {them})"
-            )
-            if self.below_k > self.unique:
-                text += f" and {self.below_k:,} in all are in groups of fewer than {self.k}"
-            return f"{text}."
-        if self.below_k:
+            more = f" and {self.below_k:,} in all are {small}" if self.below_k > self.unique else ""
             return (
-                f"No record is unique on {self.columns}, but"
-                f" {share_words(self.below_k, self.records)} are in groups of fewer than {self.k}."
+                f"{share_words(self.unique, self.records)} {verb} unique on {columns}"
+                f" (sampling groups does not protect {them}){more}."
             )
-        return (
-            f"No record is unique on {self.columns}, and none is in a group of fewer than {self.k}."
-        )
+        if self.below_k:
+            some = share_words(self.below_k, self.records)
+            return f"No record is unique on {columns}, but {some} are {small}."
+        return f"No record is unique on {columns}, and none is in a group of fewer than {self.k}."
 
     @property
     def what_it_tells(self) -> str:

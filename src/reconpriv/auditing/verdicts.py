@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +32,9 @@ def judge(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, F
 def judge_worst(
     batch: CellBatch, policy: Policy, domain_size: int, worst: int
 ) -> tuple[Floats, Flags]:
-    """The same, but s_g is found only for the groups that may be among the ``worst`` ones.
+    """The same, with s_g computed only for candidates for the ``worst`` groups.
 
-    Those are furthest above their s_g. For the others it is stated too large: as their size.
+    These are furthest above their s_g. The others get their size, which is too large.
     """
     if not (policy.tail_bound.exact and policy.sampling.counts_margins and policy.can_sample):
         return judge(batch, policy, domain_size)
@@ -73,13 +74,14 @@ class GroupVerdict:
     lower_tail: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain values; an endless size is null."""
+        """The verdict for JSON; an infinite size is null."""
+        limit = self.largest_private_size
         return {
             "public": {name: json_value(value) for name, value in self.public.items()},
             "size": self.size,
             "largest_frequency": self.largest_frequency,
             "value": json_value(self.value),
-            "largest_private_size": _finite(self.largest_private_size),
+            "largest_private_size": limit if math.isfinite(limit) else None,
             "private": self.private,
             "bound": {"above": self.bound_above, "below": self.bound_below},
             "exact_tails": {"above": self.upper_tail, "below": self.lower_tail},
@@ -89,25 +91,15 @@ class GroupVerdict:
 def verdicts_of(
     batch: CellBatch, limits: Floats, private: Flags, schema: Schema, policy: Policy
 ) -> list[GroupVerdict]:
-    """What to say about each group of a batch, which has few."""
-    upper, lower = smallest_exact_tails(batch, policy, schema.domain_size, few=True)
-    above, below = smallest_bounds(batch, policy, schema.domain_size)
-    value, sizes = most_exposed(batch, policy), batch.sizes
-    frequency = frequency_of(batch, value)
+    """The verdict on each group of a small batch."""
+    facts = _facts(batch, limits, private, policy, schema.domain_size)
+    tails = smallest_exact_tails(batch, policy, schema.domain_size, few=True)
+    rows = zip(*(column.tolist() for column in (*facts.values(), *tails)), strict=True)
     return [
         GroupVerdict(
-            public=batch.public_values(group, schema),
-            size=int(sizes[group]),
-            largest_frequency=float(frequency[group]),
-            value=schema.domain[int(value[group])],
-            largest_private_size=float(limits[group]),
-            private=bool(private[group]),
-            bound_above=float(above[group]),
-            bound_below=float(below[group]),
-            upper_tail=float(upper[group]),
-            lower_tail=float(lower[group]),
+            batch.public_values(group, schema), size, frequency, schema.domain[value], *rest
         )
-        for group in range(batch.groups)
+        for group, (size, frequency, value, *rest) in enumerate(rows)
     ]
 
 
@@ -119,29 +111,20 @@ def verdict_table(
     exact: bool = False,
     counted: TrialLimits = UNCOUNTED,
 ) -> pa.Table:
-    """Every group with its verdict and, if asked for, the exact tails.
+    """Every group with its verdict and, on request, the exact tails.
 
     ``counted`` adds its trials, those that margins are worth about it, and both together.
     """
     m = schema.domain_size
-    limits, private = judge(batch, policy, m)
-    values = most_exposed(batch, policy)
     columns: dict[str, Any] = {
         column.name: encoded.values.take(pa.array(encoded.codes))
         for column, encoded in zip(schema.public, batch.public, strict=True)
     }
-    facts: dict[str, Any] = {
-        "size": batch.sizes,
-        "largest_frequency": frequency_of(batch, values),
-        "largest_value": pa.array(schema.domain).take(pa.array(values)),
-        "largest_private_size": limits,
-        "private": private,
-    }
-    facts["bound_above"], facts["bound_below"] = smallest_bounds(batch, policy, m)
+    facts: dict[str, Any] = _facts(batch, *judge(batch, policy, m), policy, m)
+    facts["largest_value"] = pa.array(schema.domain).take(pa.array(facts["largest_value"]))
     if exact:
         facts["upper_tail"], facts["lower_tail"] = smallest_exact_tails(batch, policy, m)
-    facts |= counted.beside(batch)
-    for name, values in facts.items():
+    for name, values in (facts | counted.beside(batch)).items():
         free = name
         while free in columns:
             free = f"reconpriv_{free}"
@@ -149,10 +132,27 @@ def verdict_table(
     return pa.table(columns)
 
 
-def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Floats]:
-    """The smallest U and the smallest L over the exposed values of each group (Eq. 8).
+def _facts(
+    batch: CellBatch, limits: Floats, private: Flags, policy: Policy, domain_size: int
+) -> dict[str, Any]:
+    """The figures of every group by name; its most exposed value as a place in the domain."""
+    value = most_exposed(batch, policy)
+    above, below = smallest_bounds(batch, policy, domain_size)
+    return {
+        "size": batch.sizes,
+        "largest_frequency": frequency_of(batch, value),
+        "largest_value": value,
+        "largest_private_size": limits,
+        "private": private,
+        "bound_above": above,
+        "bound_below": below,
+    }
 
-    They are at |g| trials. Both are 1 in a group without an exposed value.
+
+def smallest_bounds(batch: CellBatch, policy: Policy, domain_size: int) -> tuple[Floats, Floats]:
+    """The smallest U and L at |g| trials over the exposed values of each group (Eq. 8).
+
+    Both are 1 in a group without an exposed value.
     """
     count = _count(batch.sizes[batch.group_of_cell], batch.count, policy, domain_size)
     exposed = exposed_cells(batch, policy)
@@ -168,7 +168,7 @@ def smallest_exact_tails(
 
     Both are 1 in a group without an exposed value. ``few`` is for some groups only.
     """
-    candidates = _worth_looking_at(batch, policy, domain_size)
+    candidates = _tail_candidates(batch, policy, domain_size)
     group = batch.group_of_cell[candidates]
     # Many cells share (|g|, count); the tails of each pair are computed once.
     pairs, where = np.unique(
@@ -183,7 +183,7 @@ def smallest_exact_tails(
     return smallest[0], smallest[1]
 
 
-def _worth_looking_at(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
+def _tail_candidates(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
     """The exposed cells that may have their group's smallest tail: all of them in a small group.
 
     In a large one, a tail falls off exponentially with the distance of ε in standard deviations, so
@@ -202,7 +202,3 @@ def _count(sizes: Ints, counts: Ints, policy: Policy, domain_size: int) -> Obser
     return ObservedCount(
         sizes.astype(np.float64), counts / sizes, policy.retention, domain_size, policy.epsilon
     )
-
-
-def _finite(number: float) -> float | None:
-    return number if np.isfinite(number) else None

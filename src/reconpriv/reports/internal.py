@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
 from reconpriv.auditing.audit_report import AuditReport
-from reconpriv.auditing.checks import identifier_note
+from reconpriv.auditing.column_risk import identifier_note
 from reconpriv.auditing.single_records import K
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import CellKeeper

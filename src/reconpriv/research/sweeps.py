@@ -11,7 +11,7 @@ import numpy as np
 from reconpriv.answers.answerer import Answerer
 from reconpriv.ask.plan import QueryPlan, plan_queries
 from reconpriv.ask.workload import Workload, make_workload, mean_relative_error
-from reconpriv.auditing.audit_groups import audit_groups
+from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.columns.schema import Schema, json_value
@@ -56,7 +56,9 @@ def run_violations(population: Population, _: StudySize, step: Step) -> Result:
         return table.schema, list(table.batches())
 
     for point, setting, (schema, batches) in _sweeps(population, counted):
-        report = audit_groups(batches, schema, setting.policy(), worst=0)
+        policy = setting.policy()
+        part = audit_part(batches, schema, policy, worst=0)
+        report = join_parts([part], schema, policy, worst=0)
         rows.append(
             {
                 **point,

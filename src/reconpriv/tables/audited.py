@@ -9,7 +9,7 @@ from functools import partial
 from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.auditing.audit_report import AuditReport
 from reconpriv.auditing.column_risk import column_risks
-from reconpriv.auditing.giveaways import ColumnsSeen, WithPairs
+from reconpriv.auditing.giveaways import ColumnsSeen, with_pairs
 from reconpriv.auditing.obstacles import Accepted, giveaway_obstacle
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import CellKeeper, Cube, collect
@@ -46,7 +46,7 @@ def audit_table(
 ) -> AuditReport:
     """Test the groups that a policy makes a promise about, single records and columns."""
     kept = accepted.identifiers
-    seen = ColumnsSeen.of(table.schema)
+    seen = ColumnsSeen(table.schema)
     groups = replace(table.groups(policy), progress=progress)
     schema = groups.group_schema
     plan = table.margin_plan(policy)
@@ -62,7 +62,7 @@ def audit_table(
     if here:
         parts = [work(_seen(groups.batches(), watch, [cells.add, seen.add]))]
     else:
-        found = groups.map_groups(WithPairs(work, table.schema))
+        found = groups.map_groups(partial(with_pairs, work=work, schema=table.schema))
         parts = [part for part, _ in found]
         seen.joint.join(joint for _, joint in found)
     report = join_parts(parts, schema, policy, worst=worst, k=k, plan=plan)

@@ -8,8 +8,8 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from reconpriv.auditing.checks import Checks, identifier_note
-from reconpriv.auditing.column_risk import ColumnRisk
+from reconpriv.auditing.checks import Checks
+from reconpriv.auditing.column_risk import ColumnRisk, identifier_note
 from reconpriv.auditing.obstacles import refuse
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.randomness import Key

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import reconpriv as rp
 from reconpriv.ask.workload import make_workload
-from reconpriv.auditing.audit_groups import audit_groups, audit_part, join_parts
+from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.auditing.verdicts import judge
 from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError
@@ -487,7 +487,9 @@ def test_a_group_shows_its_bound_beside_its_tails(tiny):
 def test_an_audit_in_parts_is_the_audit(adult):
     """Any cut at group borders, joined in any order, ties among the worst included."""
     batch = max(adult.batches(), key=lambda batch: batch.groups)
-    whole = audit_groups([batch], adult.schema, POLICY, worst=40)
+    whole = join_parts(
+        [audit_part([batch], adult.schema, POLICY, 40)], adult.schema, POLICY, worst=40
+    )
     cuts = [0, 1, 100, 101, 300, batch.groups]
     parts = [
         audit_part([batch.slice(a, b)], adult.schema, POLICY, 40)

@@ -55,7 +55,7 @@ def opened(**columns):
 
 def told(table, harmless=()):
     """What an audit finds, in one batch and in many, which split the values of a column."""
-    whole, pieces = ColumnsSeen.of(table.schema), ColumnsSeen.of(table.schema)
+    whole, pieces = ColumnsSeen(table.schema), ColumnsSeen(table.schema)
     for batch in table.batches():
         whole.add(batch)
         for first in range(0, batch.groups, 7):

@@ -8,7 +8,7 @@ import pytest
 
 import reconpriv as rp
 from peoples_rows import peoples_rows
-from reconpriv.auditing.checks import People
+from reconpriv.auditing.obstacles import People
 from reconpriv.engines.duckdb import groups as duckdb_groups
 from reconpriv.errors import InputError
 

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import reconpriv as rp
-from reconpriv.auditing.checks import People
-from reconpriv.auditing.obstacles import Accepted, unique_obstacle
+from reconpriv.auditing.obstacles import Accepted, People, unique_obstacle
 from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.messages.numbers import percent
 from reconpriv.policy.presets import preset
@@ -203,7 +202,7 @@ def test_protection_groups_are_judged_as_any_others(workspace, adult_loaded, pro
 
 
 def single(unique, below_k=0):
-    return SingleRecords.of(
+    return SingleRecords(
         k=5, records=1_000, unique=unique, below_k=max(unique, below_k), policy=POLICY,
         domain_size=3,
     )  # fmt: skip

@@ -151,15 +151,7 @@ def verdict_notices(
 
 def single_records(report: rp.AuditReport, policy: rp.Policy) -> SingleRecords:
     """The counts of an audit under another policy; only what a value reveals depends on it."""
-    counted = report.single_records
-    return SingleRecords.of(
-        k=counted.k,
-        records=counted.records,
-        unique=counted.unique,
-        below_k=counted.below_k,
-        policy=policy,
-        domain_size=report.domain_size,
-    )
+    return replace(report.single_records, policy=policy)
 
 
 def record_kind(single: SingleRecords, *, refused: bool = False) -> str:
