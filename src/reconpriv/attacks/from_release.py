@@ -12,7 +12,7 @@ from reconpriv.attacks.result import KNEW, AttackResult, Row, as_rows
 from reconpriv.cells.cube import Cube
 from reconpriv.columns.schema import Schema, json_value
 from reconpriv.release.folder import ReleaseFolder
-from reconpriv.release.load import load_group_cube
+from reconpriv.release.load import load_cube
 from reconpriv.release.margin_file import read_margins
 from reconpriv.theory.arrays import Ints
 
@@ -29,7 +29,7 @@ def publication_of(release: ReleaseFolder) -> Publication:
     """What an adversary has of a release: its groups, and its margins."""
     manifest = release.manifest
     variance = manifest.margins.variance if manifest.margins else 0.0
-    return Publication(manifest.policy, load_group_cube(release), read_margins(release), variance)
+    return Publication(manifest.policy, load_cube(release).whole, read_margins(release), variance)
 
 
 def guess_groups(

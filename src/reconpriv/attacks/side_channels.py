@@ -28,8 +28,9 @@ from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.kernel import PublishedBatch, PublishedCells
 from reconpriv.protect.margins.planned import PlannedTable
 from reconpriv.release.folder import ReleaseFolder
-from reconpriv.release.load import load_cube, load_records, load_rows
-from reconpriv.release.margin_file import read_margins, write_tables
+from reconpriv.release.load import load_cube, load_records, load_table
+from reconpriv.release.manifest import DATA, GROUPS
+from reconpriv.release.margin_file import read_margins, write_margins
 from reconpriv.writing.marker import MANIFEST
 from reconpriv.writing.scratch import temporary
 
@@ -150,15 +151,17 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
     layout = Layout(
         stored.manifest.file_format,
         stored.manifest.cell_count is not None,
-        bool(stored.group_files),
+        bool(stored.paths(GROUPS)),
     )
     with temporary("attack") as work:
         grouping = GroupBy(schema, coarsening=stored.manifest.protect)
         publish = lambda _: iter([published])  # noqa: E731
         write_release_files([batch], grouping, publish, Path(work), layout, no_progress)
-        if stored.margin_files:
+        if said := stored.manifest.margins:
             tables = [PlannedTable(table, 0) for table in read_margins(stored)]
-            write_tables(Path(work), tables, cube.whole.schema, layout.file_format)
+            write_margins(
+                Path(work), tables, said.asked, said.variance, cube.whole.schema, layout.file_format
+            )
         for file in stored.files:
             same = _same(file, Path(work, file.name))
             detail = "same bytes when written from its rows" if same else "other bytes"
@@ -191,9 +194,10 @@ def spoiled_channels(folder: Path, copy: Path) -> list[Channel]:
     copy.mkdir()
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    rows = load_rows(stored, stored.data_files[:1])
+    first = stored.paths(DATA)[:1]
+    rows = load_table(stored, DATA, first)
     order = np.argsort(uniform_words(rows.num_rows, "spoil"), kind="stable")
-    spoiled = copy / stored.data_files[0].name
+    spoiled = copy / first[0].name
     if spoiled.suffix == ".parquet":
         pyarrow.parquet.write_table(rows.take(order), spoiled, row_group_size=997)
     else:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from reconpriv.columns.schema import Column
 from reconpriv.engines.base import WrittenFile
 from reconpriv.policy.margin_settings import NEIGHBOURS, Margins
 from reconpriv.protect.margins.planned import DescribedTable
@@ -66,9 +67,9 @@ class Files:
         path = resource["path"]
         paths = [path] if isinstance(path, str) else path
         hashes = [resource["hash"]] if isinstance(path, str) else resource["reconpriv:hashes"]
-        if not paths or len(paths) != len(hashes) or resource["format"] not in _MEDIA_TYPES:
-            raise ValueError
-        if any("\0" in one for one in paths):  # which no file can be called
+        known = resource["format"] in _MEDIA_TYPES
+        nameless = any("\0" in one for one in paths)  # no file can be called that
+        if not paths or len(paths) != len(hashes) or nameless or not known:
             raise ValueError
         return cls(
             tuple(Path(one).name for one in paths),
@@ -93,6 +94,14 @@ class Files:
         # A Data Package knows one hash per resource; several files have a list of our own.
         hashes = {"hash": self.hashes[0]} if one else {"reconpriv:hashes": list(self.hashes)}
         return described | hashes
+
+
+class Resource(NamedTuple):
+    """A part of a release: its files, its columns as stored, and which of them the table lacks."""
+
+    files: Files
+    columns: list[Column]
+    added: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,13 +131,11 @@ class DescribedMargins:
             )
             for one in said["tables"]
         )
-        names = said["columns"]["table"], said["columns"]["count"]
+        table, count = (as_text(said["columns"][name]) for name in _NAMES)
         rho, epsilon, delta, variance = (as_number(said[name]) for name in _PRIVACY)
-        if not min(rho, epsilon, delta, variance) > 0 or not tables:
+        empty = not tables or not all(one.columns and one.rows for one in tables)
+        if empty or not min(rho, epsilon, delta, variance) > 0:
             raise ValueError
-        if not all(one.columns and one.rows for one in tables):
-            raise ValueError
-        table, count = map(as_text, names)
         return cls(rho, epsilon, delta, variance, tables, (table, count), files)
 
     @property

@@ -1,4 +1,4 @@
-"""The folder of a release: its manifest, and where the files that it names are."""
+"""The folder of a release: its manifest, and the files that it names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 from reconpriv.errors import ReleaseError
-from reconpriv.release.described import Files
 from reconpriv.release.manifest import Manifest
 
 
@@ -24,39 +23,20 @@ class ReleaseFolder:
         """Read and check the manifest; the files are not looked at yet."""
         return cls(path, Manifest.read(path))
 
-    @property
-    def data_files(self) -> tuple[Path, ...]:
-        """The files of records or cells."""
-        return self._paths(self.manifest.data_files)
-
-    @property
-    def group_files(self) -> tuple[Path, ...]:
-        """The files of groups with their trials; none if trials are not published."""
-        return self._paths(self.manifest.group_files)
-
-    @property
-    def margin_files(self) -> tuple[Path, ...]:
-        """The files of margins; none if there are no margins."""
-        margins = self.manifest.margins
-        return self._paths(margins.files) if margins else ()
+    def paths(self, resource: str) -> tuple[Path, ...]:
+        """The files of the data, the groups or the margins; none if the release has none."""
+        found = self.manifest.resources.get(resource)
+        return () if found is None else tuple(self.path / name for name in found.files.names)
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All files that the manifest names."""
-        return (*self.data_files, *self.group_files, *self.margin_files)
-
-    def _paths(self, files: Files | None) -> tuple[Path, ...]:
-        return () if files is None else tuple(self.path / name for name in files.names)
+        return tuple(path for name in self.manifest.resources for path in self.paths(name))
 
     def check_files(self) -> None:
         """Compare every file with its hash; a release that was changed is refused."""
-        margins = self.manifest.margins
-        described = (
-            self.manifest.data_files,
-            self.manifest.group_files,
-            margins.files if margins else None,
-        )
-        hashes = [digest for files in described if files is not None for digest in files.hashes]
+        described = self.manifest.resources.values()
+        hashes = [digest for resource in described for digest in resource.files.hashes]
         for path, expected in zip(self.files, hashes, strict=True):
             try:
                 with path.open("rb") as stream:
@@ -68,3 +48,8 @@ class ReleaseFolder:
                     f"The file {path.name} does not match its manifest (hash).",
                     hint="It was changed or damaged; fetch the release again.",
                 )
+
+    def unlike_manifest(self, resource: str, what: str) -> ReleaseError:
+        """The error for files with the right hashes that are not what the manifest says."""
+        name = self.paths(resource)[0].name
+        return ReleaseError(f"The file {name} does not match its manifest ({what}).")

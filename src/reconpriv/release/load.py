@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.protect.coarsening import coarsen
 from reconpriv.protect.group_by import GroupBy
 from reconpriv.release.folder import ReleaseFolder
+from reconpriv.release.manifest import DATA, GROUPS
 from reconpriv.release.stored_cells import store
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.design import mixing
@@ -35,42 +36,35 @@ _IN_MEMORY = 1 << 31
 
 
 def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
-    """The cells of a release: in memory, or on disk if they would take too much of it.
-
-    How many micro groups there are beside protection groups, only the data say.
-    """
+    """The cells of a release: in memory, or on disk if they would take too much of it."""
     allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
-    schema, protect = stored.manifest.schema, stored.manifest.protect
-    if not protect and _needed_memory(stored) <= allowed:
-        return load_cube(stored, memory)
-    with _opened(stored, memory, protect) as batches:
+    manifest = stored.manifest
+    sampling, coins = manifest.policy.sampling, manifest.policy.sampling.coins
+    with _opened(stored, memory, manifest.protect) as batches:
         kept: list[CellBatch] = []
-        if protect:
-            needed = 0
-            for batch in batches:
-                kept.append(batch)
-                needed += batch.groups * _BYTES_PER_GROUP + batch.count.size * _BYTES_PER_CELL
-                if needed > allowed:
-                    break
-            else:
-                cube = collect(kept, schema, coins=_by_coins(stored))
-                return _with_groups(cube, stored, memory)
-        of_groups = stored.manifest.group_schema if protect else None
-        cells = store(chain(kept, batches), schema, coins=_by_coins(stored), group_schema=of_groups)
-    if stored.group_files:
+        needed = 0
+        for batch in batches:
+            kept.append(batch)
+            needed += batch.groups * _BYTES_PER_GROUP + batch.count.size * _BYTES_PER_CELL
+            if needed > allowed:
+                break
+        else:
+            return _with_groups(collect(kept, manifest.schema, coins=coins), stored, memory)
+        of_groups = manifest.group_schema if manifest.protect else None
+        every = chain(kept, batches)
+        cells = store(every, manifest.schema, coins=coins, group_schema=of_groups)
+    if sampling.trials_public:
         cells.whole.set_trials(_published_trials(cells.whole, stored, memory))
-    elif not stored.manifest.policy.sampling.trials_known:
-        cells.set_trials(plug_in_trials(part, stored.manifest.policy) for part in cells.parts())
+    elif not sampling.trials_known:
+        cells.set_trials(plug_in_trials(part, manifest.policy) for part in cells.parts())
     return cells
 
 
 def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
-    """Count the published records; take trials from the groups file, or estimate them.
-
-    ``memory`` bounds the counting; the cells are held in memory.
-    """
+    """The cells of a release in memory; ``memory`` bounds the counting alone."""
     with _opened(stored, memory) as batches:
-        cube = collect(batches, stored.manifest.schema, coins=_by_coins(stored))
+        coins = stored.manifest.policy.sampling.coins
+        cube = collect(batches, stored.manifest.schema, coins=coins)
     return _with_groups(cube, stored, memory)
 
 
@@ -81,11 +75,6 @@ def _with_groups(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
     with _matching_protection(stored):
         whole, within = coarsen(cube, stored.manifest.protect)
     return with_protection(cube, _with_trials(whole, stored, memory), within)
-
-
-def load_group_cube(stored: ReleaseFolder) -> Cube:
-    """The groups that rest on published trials: protection groups, if there are any."""
-    return load_cube(stored).whole
 
 
 def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
@@ -99,89 +88,78 @@ def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
     return replace(cube, trials=trials)
 
 
-def _by_coins(stored: ReleaseFolder) -> bool:
-    """Whether scaling and sampling were done by coin flips: Algorithm 1 to the letter."""
-    return stored.manifest.policy.sampling.coins
-
-
 @contextmanager
 def _matching_protection(stored: ReleaseFolder) -> Iterator[None]:
     """Says what is wrong if the data have values that protection groups do not cover."""
     try:
         yield
     except InputError:
-        name = stored.data_files[0].name
-        raise ReleaseError(f"The file {name} does not match its manifest (protection).") from None
+        if stored.manifest.protect:
+            raise stored.unlike_manifest(DATA, "protection") from None
+        raise
+
+
+@contextmanager
+def _engine(stored: ReleaseFolder, resource: str, memory: str | None) -> Iterator[LocalEngine]:
+    """The files of a resource, which must have the columns that the manifest says."""
+    columns = stored.manifest.resources[resource].columns
+    count = stored.manifest.cell_count if resource == DATA else None
+    paths = stored.paths(resource)
+    with closing(LocalEngine(paths, columns=columns, count_column=count, memory=memory)) as engine:
+        if engine.columns() != columns:
+            raise stored.unlike_manifest(resource, "columns")
+        yield engine
 
 
 @contextmanager
 def _opened(
     stored: ReleaseFolder, memory: str | None, coarsening: Coarsening = NO_COARSENING
 ) -> Iterator[Iterator[CellBatch]]:
-    """The groups of a release, once its data have been checked."""
-    schema, name = stored.manifest.schema, stored.data_files[0].name
-    columns = stored.manifest.data_columns
-    engine = LocalEngine(
-        stored.data_files, columns=columns, count_column=stored.manifest.cell_count, memory=memory
-    )
+    """The groups of a release, checked as they pass."""
+    with _engine(stored, DATA, memory) as engine, _matching_protection(stored):
+        grouping = GroupBy(stored.manifest.schema, coarsening=coarsening)
+        yield _checked(engine.batches(grouping), stored)
+
+
+def _checked(batches: Iterator[CellBatch], stored: ReleaseFolder) -> Iterator[CellBatch]:
+    """The same batches, if they have the values and the number of records of the manifest."""
+    records = 0
     try:
-        if engine.columns() != columns:
-            raise ReleaseError(f"The file {name} does not match its manifest (columns).")
-        found = engine.value_counts(schema.sensitive)
-        if sum(found.values()) != stored.manifest.records or not found:
-            raise ReleaseError(f"The file {name} does not match its manifest (rows).")
-        if not set(found) <= set(schema.domain):
-            raise ReleaseError(f"The file {name} does not match its manifest (domain).")
-        with _matching_protection(stored) if coarsening else nullcontext():
-            yield engine.batches(GroupBy(schema, coarsening=coarsening))
-    finally:
-        engine.close()
-
-
-def _needed_memory(stored: ReleaseFolder) -> int:
-    """What the cells would take in memory, as far as the manifest says."""
-    manifest = stored.manifest
-    cells = manifest.data_files.rows
-    groups = cells if manifest.group_files is None else min(cells, manifest.group_files.rows)
-    if manifest.cell_count is None:
-        cells = min(cells, groups * manifest.schema.domain_size)
-    return int(groups * _BYTES_PER_GROUP + cells * _BYTES_PER_CELL)
+        for batch in batches:
+            records += int(batch.count.sum())
+            yield batch
+    except (KeyError, OverflowError):  # a value without a place in the domain, or in any calendar
+        raise stored.unlike_manifest(DATA, "domain") from None
+    if records != stored.manifest.records or not records:
+        raise stored.unlike_manifest(DATA, "rows")
 
 
 def _published_trials(cells: Cells, stored: ReleaseFolder, memory: str | None) -> Iterator[Floats]:
     """The groups file has one row per group, in the same canonical order as the cells."""
-    name = stored.group_files[0].name
-    columns = stored.manifest.groups_columns
-    engine = LocalEngine(stored.group_files, columns=columns, memory=memory)
-    try:
-        if engine.columns() != columns:
-            raise ReleaseError(f"The file {name} does not match its manifest (columns).")
+    with _engine(stored, GROUPS, memory) as engine:
         reader = RowReader(engine.to_reader())
         for part in cells.parts():
             yield _trials_of(part, reader.read(part.groups), stored)
         if reader.read(1).num_rows:
             raise _other_groups(stored)
-    finally:
-        engine.close()
 
 
 def _other_groups(stored: ReleaseFolder) -> ReleaseError:
     """The error for a groups file whose groups are not those of the data."""
-    groups, data = stored.group_files[0].name, stored.data_files[0].name
+    groups, data = stored.paths(GROUPS)[0].name, stored.paths(DATA)[0].name
     return ReleaseError(f"The file {groups} does not match {data} (groups).")
 
 
 def _trials_of(part: Cube, table: pa.Table, stored: ReleaseFolder) -> Floats:
-    name = stored.group_files[0].name
     if any(column.null_count for column in table.columns[-2:]):
-        raise ReleaseError(f"The file {name} does not match its manifest (counts).")
+        raise stored.unlike_manifest(GROUPS, "counts")
     records, trials = (column.to_numpy() for column in table.columns[-2:])
     mine = part.group_table()
     same = table.num_rows == part.groups and np.array_equal(records, part.records)
     if not same or not table.select(mine.column_names).cast(mine.schema).equals(mine):
         raise _other_groups(stored)
     if not ((trials >= 1).all() and (trials <= records).all()):
-        raise ReleaseError(f"The file {name} does not match its manifest (trials).")
+        raise stored.unlike_manifest(GROUPS, "trials")
     return np.asarray(trials, dtype=np.float64)
 
 
@@ -197,10 +175,7 @@ class RowReader:
         """As many rows as asked for, or as are left."""
         parts = [self._held]
         missing = rows - self._held.num_rows
-        while missing > 0:
-            batch = next(self._batches, None)
-            if batch is None:
-                break
+        while missing > 0 and (batch := next(self._batches, None)) is not None:
             parts.append(pa.Table.from_batches([batch]))
             missing -= batch.num_rows
         table = pa.concat_tables(parts)
@@ -214,19 +189,15 @@ def plug_in_trials(cube: Cube, policy: Policy) -> Floats:
     That is a standard error above the estimated one, since too many trials make an interval too
     narrow, and too few only too wide. So it is if the value is not an exposed one.
     """
-    m = cube.schema.domain_size
+    m, retention = cube.schema.domain_size, policy.retention
+    totals = cube.records[cube.group]
+    frequencies = reconstruct_frequency(cube.count, totals, retention=retention, domain_size=m)
     largest = np.zeros(cube.groups)
-    np.maximum.at(
-        largest,
-        cube.group,
-        reconstruct_frequency(
-            cube.count, cube.records[cube.group], retention=policy.retention, domain_size=m
-        ),
-    )
+    np.maximum.at(largest, cube.group, frequencies)
     known = policy.parameters(m)
     if policy.tail_bound.exact or policy.tail_bound.name not in BOUNDS:
         known["bound"] = BOUNDS["chernoff-full"]
-    holder, anybody = mixing(policy.retention, m)
+    holder, anybody = mixing(retention, m)
 
     def trials(frequency: Floats) -> Floats:
         possible = np.clip(frequency, max(1.0 / m, policy.exposed_above), 1.0)
@@ -240,27 +211,18 @@ def plug_in_trials(cube: Cube, policy: Policy) -> Floats:
     return np.where(surely, cube.records, likely)
 
 
-def load_rows(stored: ReleaseFolder, files: Sequence[Path]) -> pa.Table:
-    """The rows of data files as they are stored."""
-    return read_all(list(files), columns=stored.manifest.data_columns)
+def load_table(
+    stored: ReleaseFolder, resource: str, files: tuple[Path, ...] | None = None
+) -> pa.Table:
+    """The rows of a resource as they are stored; of all its files, or of some."""
+    columns = stored.manifest.resources[resource].columns
+    return read_all(list(files or stored.paths(resource)), columns=columns)
 
 
 def load_records(stored: ReleaseFolder) -> pa.Table:
     """The published records as they are; cells are repeated as often as they count."""
-    cells = load_rows(stored, stored.data_files)
-    name = stored.manifest.cell_count
+    cells, name = load_table(stored, DATA), stored.manifest.cell_count
     if name is None:
         return cells
-    counts = cells.column(name).to_numpy()
-    rows = np.repeat(np.arange(cells.num_rows), counts)
+    rows = np.repeat(np.arange(cells.num_rows), cells.column(name).to_numpy())
     return cells.drop_columns([name]).take(pa.array(rows))
-
-
-def load_margins(stored: ReleaseFolder) -> pa.Table:
-    """The published margins, one row per count."""
-    return read_all(list(stored.margin_files), columns=stored.manifest.margin_columns)
-
-
-def load_groups(stored: ReleaseFolder) -> pa.Table:
-    """The published groups with their records and trials."""
-    return read_all(list(stored.group_files), columns=stored.manifest.groups_columns)

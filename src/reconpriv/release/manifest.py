@@ -28,7 +28,14 @@ from reconpriv.messages.text_files import parsed_json
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.promise import ONE_ROW
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
-from reconpriv.release.described import DescribedMargins, Files, as_count, as_number, as_text
+from reconpriv.release.described import (
+    DescribedMargins,
+    Files,
+    Resource,
+    as_count,
+    as_number,
+    as_text,
+)
 from reconpriv.release.labels import describe_field, read_labels
 from reconpriv.sources.databases.url import is_database_url
 from reconpriv.theory.tails.bounds import named_bound
@@ -40,6 +47,7 @@ TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release.
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _POLICY = ("sample_size", "retention", "epsilon", "delta", "bound", "unattainable")
 _COUNT_NAMES = ("records", "trials")
+DATA, GROUPS, MARGINS = "data", "groups", "margins"
 
 
 @dataclass(frozen=True)
@@ -125,12 +133,6 @@ class Manifest:
         return 2 if self.schema.recodings else 1
 
     @property
-    def data_columns(self) -> list[Column]:
-        """The columns of the data as they are stored."""
-        counts = [] if self.cell_count is None else [Column(self.cell_count, Kind.INTEGER)]
-        return [*self.schema.columns, *counts]
-
-    @property
     def group_schema(self) -> Schema:
         """The schema of the groups whose trials are limited, such as protection groups."""
         return self.protect.coarse(self.schema)
@@ -141,25 +143,21 @@ class Manifest:
         return self.protect.names
 
     @property
-    def groups_columns(self) -> list[Column]:
-        """The columns of the groups with their records and trials."""
-        public = self.group_schema.public
-        return [*public, *(Column(name, Kind.INTEGER) for name in self.count_names)]
-
-    @property
-    def margin_columns(self) -> list[Column]:
-        """The columns of the margins as they are stored."""
-        if not self.margins:
-            return []
-        used = {name for table in self.margins.tables for name in table.columns}
-        table, count = self.margins.names
-        public = [column for column in self.group_schema.public if column.name in used]
-        return [
-            Column(table, Kind.STRING),
-            *public,
-            self.schema.sensitive,
-            Column(count, Kind.INTEGER),
-        ]
+    def resources(self) -> dict[str, Resource]:
+        """The data, the groups with their records and trials, and the margins, where there are."""
+        counts = () if self.cell_count is None else (self.cell_count,)
+        columns, coarse = [*self.schema.columns, *map(_whole, counts)], self.group_schema.public
+        found = {DATA: Resource(self.data_files, columns, counts)}
+        if self.group_files is not None:
+            columns = [*coarse, *map(_whole, self.count_names)]
+            found[GROUPS] = Resource(self.group_files, columns, self.count_names)
+        if self.margins:
+            used = {name for table in self.margins.tables for name in table.columns}
+            table, count = self.margins.names
+            public = [column for column in coarse if column.name in used]
+            columns = [Column(table, Kind.STRING), *public, self.schema.sensitive, _whole(count)]
+            found[MARGINS] = Resource(self.margins.files, columns, self.margins.names)
+        return found
 
     def policy_as_dict(self) -> dict[str, Any]:
         """The policy as plain values; defaults of what counts as exposed are left out."""
@@ -171,6 +169,15 @@ class Manifest:
         flags = {"news_only": self.news_only, ONE_ROW: self.one_row_per_person}
         return plain | {name: True for name, flag in flags.items() if flag}
 
+    def promise_as_dict(self) -> dict[str, Any]:
+        """All that the promise of the release follows from."""
+        return self.policy_as_dict() | self.extent_as_dict()
+
+    def extent_as_dict(self) -> dict[str, Any]:
+        """What is published beside records, and what trials are limited per, as plain values."""
+        parts = {"margins": self.margins, "protect": self.protect}
+        return {name: part.as_dict() for name, part in parts.items() if part}
+
     # --- writing ----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
@@ -179,23 +186,16 @@ class Manifest:
 
     def as_dict(self) -> dict[str, Any]:
         """The Data Package descriptor."""
-        public = [self._field(column) for column in self.schema.public]
-        data = [*public, self._field(self.schema.sensitive)]
-        if self.cell_count is not None:
-            data.append(_count_field(self.cell_count))
-        resources = [self.data_files.as_dict("data", self.file_format, data)]
-        if self.group_files is not None:
-            coarse = [self._group_field(column) for column in self.group_schema.public]
-            groups = [*coarse, *map(_count_field, self.count_names)]
-            resources.append(self.group_files.as_dict("groups", self.file_format, groups))
-        if self.margins:
-            table, *columns, count = self.margin_columns
-            margins = [
-                {"name": table.name, "type": table.kind.value},
-                *(self._group_field(column) for column in columns),
-                _count_field(count.name),
+        resources = []
+        for name, (files, columns, added) in self.resources.items():
+            schema = self.schema if name == DATA else self.group_schema
+            fields = [
+                {"name": column.name, "type": column.kind.value}
+                if column.name in added
+                else self._field(column, schema)
+                for column in columns
             ]
-            resources.append(self.margins.files.as_dict("margins", self.file_format, margins))
+            resources.append(files.as_dict(name, self.file_format, fields))
         return {"$schema": _PROFILE, "resources": resources, BLOCK: self.block()}
 
     def block(self) -> dict[str, Any]:
@@ -218,34 +218,22 @@ class Manifest:
             block["group_counts"] = dict(zip(_COUNT_NAMES, self.count_names, strict=True))
         if self.cell_count is not None:
             block["cell_count"] = self.cell_count
-        if self.margins:
-            block["margins"] = self.margins.as_dict()
-        if self.protect:
-            block["protect"] = self.protect.as_dict()
-        return block | self.policy_as_dict()
+        return block | self.extent_as_dict() | self.policy_as_dict()
 
-    def _group_field(self, column: Column) -> dict[str, Any]:
-        """A column of the groups; one that is coarsened for them has values of its own."""
-        if column.name not in self.protect.names:
-            return self._field(column)
-        recoding, labels = self.group_schema.recoding(column.name), self.labels.get(column.name)
-        described: dict[str, Any] = {"name": column.name, "type": column.kind.value}
-        if recoding is not None:
-            described |= {"categories": list(recoding.labels), "categoriesOrdered": True}
-        return describe_field(described, None if labels is None else ColumnLabels(labels.title))
-
-    def _field(self, column: Column) -> dict[str, Any]:
+    def _field(self, column: Column, schema: Schema) -> dict[str, Any]:
         """A column in the terms of Table Schema; the sensitive one lists its domain."""
         described: dict[str, Any] = {"name": column.name, "type": column.kind.value}
-        recoding, domain = self.schema.recoding(column.name), self.schema.domain
+        recoding, labels = schema.recoding(column.name), self.labels.get(column.name)
         if recoding is not None:
             described |= {"categories": list(recoding.labels), "categoriesOrdered": True}
         elif column.kind is Kind.DECIMAL:
             # Table Schema knows one kind of number; a property of our own tells ours apart.
             described |= {"type": "number", "reconpriv:kind": column.kind.value}
-        elif column == self.schema.sensitive and _can_be_listed(self.schema):
-            described["categories"] = [json_value(value) for value in domain]
-        return describe_field(described, self.labels.get(column.name))
+        elif column == schema.sensitive and _can_be_listed(schema):
+            described["categories"] = [json_value(value) for value in schema.domain]
+        if labels and schema is not self.schema and column.name in self.pooled:
+            labels = ColumnLabels(labels.title)  # a coarsened column has values of its own
+        return describe_field(described, labels)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -398,8 +386,9 @@ def _protect(block: Mapping[str, Any]) -> Coarsening:
     return Coarsening.from_dict(block["protect"], block["public"])
 
 
-def _count_field(name: str) -> dict[str, Any]:
-    return {"name": name, "type": Kind.INTEGER.value}
+def _whole(name: str) -> Column:
+    """A column of counts."""
+    return Column(name, Kind.INTEGER)
 
 
 def _can_be_listed(schema: Schema) -> bool:

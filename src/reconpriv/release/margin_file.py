@@ -11,34 +11,26 @@ import pyarrow as pa
 
 from reconpriv.cells.cell_batch import Encoded, encode
 from reconpriv.columns.schema import Schema
-from reconpriv.engines.local import read_all
 from reconpriv.engines.record_file import RecordFile
-from reconpriv.errors import ReleaseError
-from reconpriv.protect.margins.planned import DescribedTable, MarginPlan, PlannedTable
+from reconpriv.policy.margin_settings import Margins
+from reconpriv.protect.margins.planned import DescribedTable, PlannedTable
 from reconpriv.protect.margins.tables import MarginTable
 from reconpriv.release.described import DescribedMargins, Files
 from reconpriv.release.folder import ReleaseFolder
+from reconpriv.release.load import load_table
+from reconpriv.release.manifest import MARGINS
 from reconpriv.sources.column_names import free_name
 
 
-def write_margins(folder: Path, plan: MarginPlan, schema: Schema, ending: str) -> DescribedMargins:
-    """Write the published rows, and describe them."""
-    described, names, files = write_tables(folder, plan.tables, schema, ending)
-    return DescribedMargins(
-        plan.margins.rho,
-        plan.margins.epsilon,
-        plan.margins.delta,
-        plan.variance,
-        described,
-        names,
-        files,
-    )
-
-
-def write_tables(
-    folder: Path, tables: Sequence[PlannedTable], schema: Schema, ending: str
-) -> tuple[tuple[DescribedTable, ...], tuple[str, str], Files]:
-    """Write the file from its tables alone; a column that a table lacks is empty there."""
+def write_margins(
+    folder: Path,
+    tables: Sequence[PlannedTable],
+    margins: Margins,
+    variance: float,
+    schema: Schema,
+    ending: str,
+) -> DescribedMargins:
+    """Write the published rows, and describe them; a column that a table lacks is empty there."""
     taken = [column.name for column in schema.columns]
     names = free_name("table", taken), free_name("count", taken)
     published = [one.table for one in tables if one.table.rows]
@@ -65,7 +57,10 @@ def write_tables(
     except BaseException:
         file.abandon()
         raise
-    return tuple(described), names, Files.of(written)
+    files = Files.of(written)
+    return DescribedMargins(
+        margins.rho, margins.epsilon, margins.delta, variance, tuple(described), names, files
+    )
 
 
 def _columns(
@@ -92,15 +87,14 @@ def read_margins(stored: ReleaseFolder) -> tuple[MarginTable, ...]:
     margins, schema = stored.manifest.margins, stored.manifest.group_schema
     if not margins:
         return ()
-    columns = stored.manifest.margin_columns
-    found = read_all(list(stored.margin_files), columns=columns)
-    if found.column_names != [column.name for column in columns]:
-        raise _unlike_manifest(stored, "columns")
+    found = load_table(stored, MARGINS)
     m, names = schema.domain_size, [column.name for column in schema.public]
+    if found.column_names != [one.name for one in stored.manifest.resources[MARGINS].columns]:
+        raise stored.unlike_manifest(MARGINS, "columns")
     if found.num_rows != m * sum(one.rows for one in margins.tables):
-        raise _unlike_manifest(stored, "rows")
+        raise stored.unlike_manifest(MARGINS, "rows")
     if found.column(margins.names[1]).null_count:
-        raise _unlike_manifest(stored, "counts")
+        raise stored.unlike_manifest(MARGINS, "counts")
     tables, start = [], 0
     for one in margins.tables:
         lines = found.slice(start, one.rows * m)
@@ -110,18 +104,9 @@ def read_margins(stored: ReleaseFolder) -> tuple[MarginTable, ...]:
         public = lines.select(list(one.columns)).take(pa.array(np.arange(one.rows) * m))
         distinct = public.group_by(list(one.columns)).aggregate([]).num_rows
         if not named or values != list(schema.domain) * one.rows or distinct < one.rows:
-            raise _unlike_manifest(stored, "tables")
+            raise stored.unlike_manifest(MARGINS, "tables")
         counts = lines.column(margins.names[1]).to_numpy().astype(np.int64)
-        tables.append(
-            MarginTable(
-                tuple(names.index(name) for name in one.columns),
-                tuple(encode(column) for column in public.columns),
-                counts.reshape(one.rows, m),
-            )
-        )
+        attributes = tuple(names.index(name) for name in one.columns)
+        columns = tuple(encode(column) for column in public.columns)
+        tables.append(MarginTable(attributes, columns, counts.reshape(one.rows, m)))
     return tuple(tables)
-
-
-def _unlike_manifest(stored: ReleaseFolder, what: str) -> ReleaseError:
-    name = stored.margin_files[0].name
-    return ReleaseError(f"The file {name} does not match its manifest ({what}).")

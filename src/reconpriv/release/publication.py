@@ -85,6 +85,12 @@ def write_release(
     watchers = [*watchers, *([named] if labels else []), *([account.tally] if account else [])]
     kernel = Watched(Kernel(grouping.group_schema, policy, key, plan.counted), tuple(watchers))
 
+    def margins_in(folder: Path) -> DescribedMargins | None:
+        if not plan.published:
+            return None
+        schema, ending = grouping.group_schema, layout.file_format
+        return write_margins(folder, plan.tables, plan.margins, plan.variance, schema, ending)
+
     def describe(written: Written, margins: DescribedMargins | None) -> Manifest:
         if written.unattainable_groups and policy.unattainable == "refuse":
             raise _unattainable(policy, written)
@@ -108,10 +114,7 @@ def write_release(
     if not is_uri(out):
         with account or nullcontext(), new_folder(Path(out), overwrite=overwrite) as folder:
             written = engine.write(grouping, kernel, folder, layout, table.progress)
-            margins = None
-            if plan.published:
-                margins = write_margins(folder, plan, grouping.group_schema, layout.file_format)
-            manifest = describe(written, margins)
+            manifest = describe(written, margins_in(folder))
             _finish_folder(folder, manifest)
             recorded(manifest, written)
             if also is not None:
@@ -122,7 +125,10 @@ def write_release(
             hint=Remedy("to load it into a database, use {}", Control.TO_TABLE),
         )
     else:
-        margins, contents = _margin_contents(plan, grouping.group_schema, layout)
+        with temporary("margins") as folder:  # small, so made here wherever they go
+            margins = margins_in(folder)
+            names = margins.files.names if margins else ()
+            contents = {name: (folder / name).read_bytes() for name in names}
         with account or nullcontext():
             written = engine.write_to_uri(
                 grouping,
@@ -136,17 +142,6 @@ def write_release(
             )
         manifest = describe(written, margins)
     return manifest, written, plan
-
-
-def _margin_contents(
-    plan: MarginPlan, schema: Schema, layout: Layout
-) -> tuple[DescribedMargins | None, dict[str, bytes]]:
-    """The files of margins by name: small, so they are made here wherever they go."""
-    if not plan.published:
-        return None, {}
-    with temporary("margins") as folder:
-        margins = write_margins(folder, plan, schema, layout.file_format)
-        return margins, {file: (folder / file).read_bytes() for file in margins.files.names}
 
 
 def _finish_folder(folder: Path, manifest: Manifest) -> None:
@@ -181,29 +176,22 @@ def publication_notes(
     policy: Policy, key: Key, written: Written, plan: MarginPlan, schema: Schema
 ) -> tuple[str, ...]:
     """What the chosen key, policy and margins give up."""
-    notes = _key_notes(key) + _policy_notes(policy, written)
-    return notes if not policy.wanted_margins else notes + margin_notes(plan, policy, schema)
-
-
-def _policy_notes(policy: Policy, written: Written) -> tuple[str, ...]:
-    notes = [policy.sampling.warning] if policy.sampling.warning else []
+    notes: list[str] = []
+    if key.is_test:
+        notes.append(TEST_KEY_NOTE)
+    elif key.ephemeral:
+        notes.append(
+            Advice(
+                "No key was given: a second publication would be an independent sample that can be"
+                " averaged with this one.",
+                Remedy("if you will publish again, keep a key: {}", Control.KEY, "FILE"),
+            )
+        )
+    if policy.sampling.warning:
+        notes.append(policy.sampling.warning)
     if written.unattainable_groups:
         notes.append(
             f"{written.unattainable_groups:,} groups in which not even one trial is private keep"
             " one; nothing is promised for them."
         )
-    return tuple(notes)
-
-
-def _key_notes(key: Key) -> tuple[str, ...]:
-    if key.is_test:
-        return (TEST_KEY_NOTE,)
-    if key.ephemeral:
-        return (
-            Advice(
-                "No key was given: a second publication would be an independent sample that can be"
-                " averaged with this one.",
-                Remedy("if you will publish again, keep a key: {}", Control.KEY, "FILE"),
-            ),
-        )
-    return ()
+    return (*notes, *(margin_notes(plan, policy, schema) if policy.wanted_margins else ()))

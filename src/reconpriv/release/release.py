@@ -24,8 +24,8 @@ from reconpriv.messages.arguments import checked, checked_methods
 from reconpriv.policy.promise import not_promised, promise
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import labels_as_dict
-from reconpriv.release.load import load_cells, load_cube, load_groups, load_margins, load_records
-from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
+from reconpriv.release.load import load_cells, load_cube, load_records, load_table
+from reconpriv.release.manifest import DATA, GROUPS, MARGINS, TEST_KEY_NOTE, Manifest
 from reconpriv.release.margin_file import read_margins
 from reconpriv.release.queryable import Queryable
 from reconpriv.theory.perturbation import local_privacy_level
@@ -35,6 +35,12 @@ from reconpriv.writing.marker import MANIFEST
 if TYPE_CHECKING:
     from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes, Regression
     from reconpriv.writing.scratch import Scratch
+
+
+_TOTALS = (
+    "groups", "sampled_groups", "trials", "unattainable_groups", "unattainable_records",
+    "unique_records",
+)  # fmt: skip
 
 
 @checked_methods
@@ -76,15 +82,12 @@ class Release(Queryable, Tabular):
     @property
     def promise(self) -> str:
         """What its policy promises, in one sentence."""
-        return promise(self._promised_by())
+        return promise(self.description.promise_as_dict())
 
     @property
     def not_promised(self) -> str:
         """What its policy leaves open, in one sentence."""
-        return not_promised(self._promised_by())
-
-    def _promised_by(self) -> dict[str, Any]:
-        return self.description.policy_as_dict() | self._margins() | self._protect()
+        return not_promised(self.description.promise_as_dict())
 
     @property
     def domain(self) -> list[Value]:
@@ -222,6 +225,7 @@ class Release(Queryable, Tabular):
         """What a program needs to know about the release."""
         described = self.description
         domain = [json_value(value) for value in described.schema.domain]
+        labels = {name: labels_as_dict(said) for name, said in described.labels.items()}
         return {
             **described.block(),
             "domain": by_number(domain),
@@ -230,36 +234,29 @@ class Release(Queryable, Tabular):
             "not_promised": self.not_promised,
             "public_counts_exact": not described.policy.sampling.coins,
             "local_dp_epsilon": local_privacy_level(described.policy.retention, len(domain)),
-            **self._labels(),
+            **({"labels": labels} if labels else {}),
             "warnings": list(self.warnings),
         }
 
-    def _labels(self) -> dict[str, Any]:
-        """What the columns and their values are called; empty if the source did not say."""
-        said = self.description.labels
-        shown = {name: labels_as_dict(labels) for name, labels in said.items()}
-        return {"labels": shown} if shown else {}
-
-    def _margins(self) -> dict[str, Any]:
-        """What the manifest says about margins; empty if there are none."""
-        margins = self.description.margins
-        return {"margins": margins.as_dict()} if margins else {}
-
     def to_arrow(self) -> pa.Table:
         """The published records as they are: randomised, one row per record."""
-        return load_records(self._checked_files())
+        return self._table(DATA)
 
     def margins(self) -> pa.Table:
         """The margins as they are published: a noisy count per table, row and sensitive value.
 
         A column that a table does not count by is empty there. Counts may be below 0.
         """
-        return load_margins(self._with_margins())
+        return self._table(MARGINS)
 
-    def _with_margins(self) -> ReleaseFolder:
-        if not self.description.margins:
-            raise ReleaseError("The release has no margins.")
-        return self._checked_files()
+    def _table(self, resource: str) -> pa.Table:
+        """The published records, groups or margins."""
+        if resource not in self.description.resources:
+            size = self.description.policy.sample_size
+            whose = f" of sample size {size}" if resource == GROUPS else ""
+            raise ReleaseError(f"{'A' if whose else 'The'} release{whose} has no {resource}.")
+        stored = self._checked_files()
+        return load_records(stored) if resource == DATA else load_table(stored, resource)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Release:
         """Copy the release into a folder, to be passed on, and return the one that is there."""
@@ -288,21 +285,17 @@ class Release(Queryable, Tabular):
         """
         from reconpriv.release.export import check_export, export_table  # noqa: PLC0415 - seldom used
 
-        file, described = Path(path), self.description
+        file = Path(path)
         designed = not (groups or margins or plain)
         check_export(file, overwrite=overwrite, script=designed)
         if groups and margins:
             raise ReleaseError("One file holds the groups or the margins, not both.")
         if plain and (groups or margins):
             raise ReleaseError("Only records can be written plain.")
-        if groups and described.group_files is None:
-            size = described.policy.sample_size
-            raise ReleaseError(f"A release of sample size {size} has no groups.")
         if designed:
             return self._export_designed(file, overwrite)
-        stored = self._with_margins() if margins else self._checked_files()
-        load = load_groups if groups else load_margins if margins else load_records
-        return export_table(load(stored), described.labels, file, overwrite=overwrite)
+        table = self._table(GROUPS if groups else MARGINS if margins else DATA)
+        return export_table(table, self.description.labels, file, overwrite=overwrite)
 
     def _export_designed(self, file: Path, overwrite: bool) -> tuple[str, ...]:
         from reconpriv.answers.check_answers import check_answers  # noqa: PLC0415 - seldom used
@@ -346,31 +339,18 @@ class Release(Queryable, Tabular):
         """The publisher's summary, for JSON."""
         summary: dict[str, Any] = {"release": self.place, "records": self.records}
         if self.written is not None:
-            summary |= {
-                "groups": self.written.groups,
-                "sampled_groups": self.written.sampled_groups,
-                "trials": self.written.trials,
-                "unattainable_groups": self.written.unattainable_groups,
-                "unattainable_records": self.written.unattainable_records,
-                "unique_records": self.written.unique_records,
-                "records_in_groups_below_5": self.written.few_records,
-            }
+            summary |= {name: getattr(self.written, name) for name in _TOTALS}
+            summary["records_in_groups_below_5"] = self.written.few_records
         if self.tables:
             summary["tables"] = list(self.tables)
         return summary | {
             "policy": self.description.policy_as_dict(),
             "promise": self.promise,
             "not_promised": self.not_promised,
-            **self._margins(),
-            **self._protect(),
+            **self.description.extent_as_dict(),
             "warnings": list(self.warnings),
             **({"notes": list(self.notes)} if self.notes else {}),
         }
-
-    def _protect(self) -> dict[str, Any]:
-        """How protection groups are made; empty if there are none."""
-        protect = self.description.protect
-        return {"protect": protect.as_dict()} if protect else {}
 
 
 @checked

@@ -14,7 +14,7 @@ from reconpriv.columns.schema import Column
 from reconpriv.errors import OutputError
 from reconpriv.messages.remedies import REPLACE, Advice, Control, Remedy
 from reconpriv.release.folder import ReleaseFolder
-from reconpriv.release.manifest import resource_names
+from reconpriv.release.manifest import DATA, GROUPS, MARGINS, resource_names
 from reconpriv.sources.databases.table_names import parse_table_name, shown_name
 from reconpriv.sources.databases.url import POSTGRESQL, database_kind, is_database, shown_database
 from reconpriv.writing.marker import MANIFEST
@@ -22,7 +22,8 @@ from reconpriv.writing.marker import MANIFEST
 if TYPE_CHECKING:
     from reconpriv.sources.databases.write import DatabaseWriter
 
-_SUFFIXES = ("", "_groups", "_margins", "_manifest")
+_SUFFIX_OF = {DATA: "", GROUPS: "_groups", MARGINS: "_margins"}
+_SUFFIXES = (*_SUFFIX_OF.values(), "_manifest")
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,10 @@ def load_release(folder: Path, target: DatabaseTarget, *, overwrite: bool) -> tu
     with _transaction(target) as work:
         for table in work.check_free(overwrite=overwrite):
             work.writer.drop(table)
-        made = [work.create("", stored.data_files, stored.manifest.data_columns)]
-        if stored.group_files:
-            made.append(work.create("_groups", stored.group_files, stored.manifest.groups_columns))
-        if stored.margin_files:
-            made.append(
-                work.create("_margins", stored.margin_files, stored.manifest.margin_columns)
-            )
+        made = [
+            work.create(_SUFFIX_OF[name], stored.paths(name), resource.columns)
+            for name, resource in stored.manifest.resources.items()
+        ]
         text = (folder / MANIFEST).read_text(encoding="utf-8")
         manifest = pa.table({"manifest": pa.array([text], pa.string())})
         work.writer.create(work.names["_manifest"], manifest.to_reader())
@@ -139,9 +137,8 @@ def _transaction(target: DatabaseTarget) -> Iterator[_Work]:
         yield _Work(writer, schema, {suffix: name + suffix for suffix in _SUFFIXES})
 
 
-def _tables_of_manifest(texts: list[str]) -> tuple[str, ...]:
+def _tables_of_manifest(texts: list[str]) -> list[str]:
     """Which tables, by their suffixes, the manifest of a release says are its own."""
     names = resource_names(texts[0]) if len(texts) == 1 else set()
-    if not names:
-        return ()
-    return ("", *(f"_{name}" for name in ("groups", "margins") if name in names), "_manifest")
+    found = [suffix for name, suffix in _SUFFIX_OF.items() if name in names]
+    return [*found, "_manifest"] if found else []

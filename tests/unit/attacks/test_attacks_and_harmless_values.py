@@ -24,7 +24,7 @@ from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import Column, Kind, Schema
 from reconpriv.policy.sample_sizes import sample_limits
 from reconpriv.release.folder import ReleaseFolder
-from reconpriv.release.load import load_group_cube
+from reconpriv.release.load import load_cube
 
 CHERNOFF = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
 EXACT = rp.Policy(0.5, 0.5, 0.05, bound="exact", unattainable="one-trial")
@@ -109,7 +109,7 @@ def test_what_a_release_tells_about_f_includes_the_truth(
         return
     found = {tuple(row["group"].values()): row for row in
              attack_release("granularity", tmp_path / "r").table}  # fmt: skip
-    cube, target = load_group_cube(stored), AttackedTable.of(people, policy)
+    cube, target = load_cube(stored).whole, AttackedTable.of(people, policy)
     known = Knowledge.of(stored.manifest.policy, 4, int(cube.records.max()))
     limits = sample_limits(target.batch, target.policy, 4)
     for g, f in enumerate(target.frequency):

@@ -91,18 +91,18 @@ def test_cells_whose_counts_were_changed_are_refused(adult, tmp_path):
 def test_a_large_release_is_cut_into_files_of_a_fixed_size(adult, tmp_path, form):
     adult.publish(policy_for("octave"), tmp_path / "r", key=rp.Key.test(), file_format=form)
     described = ReleaseFolder.open(tmp_path / "r")
-    names = [file.name for file in described.data_files]
+    names = [file.name for file in described.paths("data")]
     assert names == [f"data-{i:05}.{form}" for i in range(1, 8)]
-    assert [file.name for file in described.group_files] == [f"groups.{form}"]
+    assert [file.name for file in described.paths("groups")] == [f"groups.{form}"]
     resource = described.manifest.as_dict()["resources"][0]
     assert resource["path"] == names
     assert resource["rows"] == 48_842
-    assert resource["bytes"] == sum(file.stat().st_size for file in described.data_files)
+    assert resource["bytes"] == sum(file.stat().st_size for file in described.paths("data"))
     assert sorted(file.name for file in (tmp_path / "r").iterdir()) == sorted(
         [*names, f"groups.{form}", "datapackage.json"]
     )
     if form == "parquet":
-        rows = [pq.read_metadata(file).num_rows for file in described.data_files]
+        rows = [pq.read_metadata(file).num_rows for file in described.paths("data")]
         assert rows == [7_000] * 6 + [48_842 - 42_000]
 
 
