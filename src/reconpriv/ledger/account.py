@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -23,7 +23,6 @@ from reconpriv.ledger.file import Body, Lines, typed
 from reconpriv.ledger.ledger import Ledger, now
 from reconpriv.ledger.roles import (
     Clash,
-    Marking,
     clash_words,
     clashes,
     known_elsewhere,
@@ -43,46 +42,51 @@ _NOT_TOLD = ("margins", "protect", "harmless")  # of a policy, as they name valu
 class Standing:
     """What a ledger says about a publication: earlier ones of its series, and other samples.
 
-    ``clashes`` are the columns that had another role in another series. ``lost`` says whether the
-    ledger has lost the lines of its series, ``may_be_second`` whether it has lost those of another
-    one, which may have been a sample of the same table.
+    ``clashes`` are the columns that had another role in another series. ``lost`` is true if the
+    ledger has lost the lines of its series, ``may_be_second`` if it has lost those of another one,
+    which may have been a sample of the same table.
     """
 
-    series: tuple[Entry, ...]
-    others: tuple[Entry, ...]
-    clashes: tuple[Clash, ...]
+    series: list[Entry]
+    others: list[Entry]
+    clashes: list[Clash]
     lost: bool
     may_be_second: bool
 
     @property
     def begun(self) -> bool:
-        """Whether its series was published before: what is out cannot be refused any more."""
+        """True if its series was published before: what is out cannot be refused any more."""
         return bool(self.series) or self.lost
 
     @property
     def second(self) -> bool:
-        """Whether this is a second sample, or may be one."""
+        """True if this is a second sample, or may be one."""
         return not self.begun and (bool(self.others) or self.may_be_second)
 
 
-@dataclass
 class Account:
     """The ledger's view of a publication; a context in which it is made.
 
     ``notes`` say that it continues a series, ``warnings`` what an adversary gains by it.
     """
 
-    ledger: Ledger
-    schema: Schema
-    policy: Policy
-    fingerprint: Fingerprint
-    mark: Marking = field(repr=False)
-    second_sample: bool
-    role_change: bool
-    tally: Tally = field(default_factory=Tally)
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    _line: int | None = None
+    def __init__(
+        self,
+        ledger: Ledger,
+        key: Key,
+        schema: Schema,
+        policy: Policy,
+        *,
+        second_sample: bool,
+        role_change: bool,
+    ) -> None:
+        self.schema, self.policy, self.tally = schema, policy, Tally()
+        self.notes: list[str] = []
+        self.warnings: list[str] = []
+        self._ledger, self._second_sample, self._role_change = ledger, second_sample, role_change
+        self._fingerprint = Fingerprint.of(key, schema, policy)
+        self._mark, self._roles = keyed_marks(key), roles_of(schema)
+        self._line: int | None = None
 
     @classmethod
     def open(
@@ -93,13 +97,14 @@ class Account:
         *,
         second_sample: bool,
         role_change: bool = False,
-    ) -> Account | None:
+    ) -> Self | None:
         """Judge a publication before any work is done; None if its key has no ledger."""
         ledger = Ledger.of(key)
         if ledger is None:
             return None
-        settings, marks = Fingerprint.of(key, schema, policy), keyed_marks(key)
-        account = cls(ledger, schema, policy, settings, marks, second_sample, role_change)
+        account = cls(
+            ledger, key, schema, policy, second_sample=second_sample, role_change=role_change
+        )
         with ledger.file.reading() as lines:
             account._judge(ledger.file.sound(lines))
             ledger.trial_file.parts(lines.bodies)  # refuses one that is not sound
@@ -115,10 +120,10 @@ class Account:
         def line(lines: Lines) -> Body:
             standing = self._judge(lines)
             self._tell(standing)
-            body = self._body(records, groups, standing)
+            body = self._body(standing) | {"records": records, "groups": groups}
             return body | self._count(standing, lines) | {"line": len(lines.bodies) + 1}
 
-        self._line = self.ledger.file.append(line, self.ledger.trial_file)["line"]
+        self._line = self._ledger.file.append(line, self._ledger.trial_file)["line"]
 
     def __enter__(self) -> Self:
         """The publication begins."""
@@ -135,14 +140,14 @@ class Account:
             body: Body = {"what": UNFINISHED, "date": now(), "of": self._line}
             # The reason of the failure matters more than that it could not be recorded.
             with suppress(LedgerError):
-                self.ledger.file.append(lambda _: body)
+                self._ledger.file.append(lambda _: body)
 
     def _judge(self, lines: Lines) -> Standing:
         """Refuse a change of roles, or a second sample, that nobody asked for."""
         standing = self._standing(lines)
         if standing.begun:
             return standing
-        if standing.clashes and not self.role_change:
+        if standing.clashes and not self._role_change:
             raise RoleChangeError(
                 clash_words(standing.clashes),
                 hint=Advice(
@@ -152,50 +157,47 @@ class Account:
                     Remedy("if you must publish both, say so: {}", Control.ROLE_CHANGE, True),
                 ),
             )
-        if standing.others and not self.second_sample:
-            last = standing.others[-1]
-            what = listed(self.fingerprint.differences(last.fingerprint))
-            raise SecondSampleError(
-                f"This key published this table with another {what} on {last.date[:10]}: a"
-                " second, independent sample could be averaged with that one.",
-                hint=Advice(
-                    Remedy("to try settings out, use the test key: {}", Control.TEST_KEY, True),
-                    self._if_never_handed_out(last.line),
-                    Remedy("if that is what you want, say so: {}", Control.SECOND_SAMPLE, True),
-                ),
-            )
-        if standing.may_be_second and not self.second_sample:
+        if self._second_sample or not standing.second:
+            return standing
+        asked = Control.SECOND_SAMPLE
+        if not standing.others:
             raise SecondSampleError(
                 "The ledger of this key has lost the lines of an earlier publication: this may be a"
                 " second, independent sample of the same table.",
-                hint=Remedy(
-                    "if it is not, or if that is what you want, say so: {}",
-                    Control.SECOND_SAMPLE,
-                    True,
-                ),
+                hint=Remedy("if it is not, or if that is what you want, say so: {}", asked, True),
             )
-        return standing
+        last = standing.others[-1]
+        what = listed(self._fingerprint.differences(last.fingerprint))
+        raise SecondSampleError(
+            f"This key published this table with another {what} on {last.date[:10]}: a"
+            " second, independent sample could be averaged with that one.",
+            hint=Advice(
+                Remedy("to try settings out, use the test key: {}", Control.TEST_KEY, True),
+                self._if_never_handed_out(last.line),
+                Remedy("if that is what you want, say so: {}", asked, True),
+            ),
+        )
 
     def _standing(self, lines: Lines) -> Standing:
-        known = standing_entries(lines.bodies)
-        same = [one for one in known if one.fingerprint == self.fingerprint]
-        apart = [one for one in known if one.fingerprint != self.fingerprint]
-        others = [one for one in apart if one.fingerprint.same_table(self.fingerprint)]
-        roles = roles_of(self.schema)
+        mine, known = self._fingerprint, standing_entries(lines.bodies)
+        apart = [one for one in known if one.fingerprint != mine]
         # Of several publications with a clash, the last is told.
         changed = {
             (clash.name, clash.once): replace(clash, date=one.date, line=one.line)
             for one in apart
-            for clash in clashes(roles, self.mark, one.roles)
+            for clash in clashes(self._roles, self._mark, one.roles)
         }
         lost = lost_series(lines.bodies)
-        mine = self.fingerprint.series in lost
         return Standing(
-            tuple(same), tuple(others), tuple(changed.values()), mine, bool(lost) and not mine
+            [one for one in known if one.fingerprint == mine],
+            [one for one in apart if one.fingerprint.same_table(mine)],
+            [*changed.values()],
+            lost=mine.series in lost,
+            may_be_second=bool(lost) and mine.series not in lost,
         )
 
     def _if_never_handed_out(self, line: int) -> Remedy:
-        file = typed(self.ledger.file.key_file)
+        file = typed(self._ledger.file.key_file)
         words = "if that release was never handed out, withdraw it: {}"
         return Remedy(words, Control.WITHDRAW, (file, str(line)))
 
@@ -210,10 +212,9 @@ class Account:
             self.notes.append(
                 "The ledger has lost lines of this series: it had releases that are not listed."
             )
-        weaker = {
-            (one.policy["epsilon"], one.policy["delta"], one.policy["bound"]) for one in finished
-        } - {(self.policy.epsilon, self.policy.delta, self.policy.tail_bound.name)}
-        if weaker:
+        promise = (self.policy.epsilon, self.policy.delta, self.policy.tail_bound.name)
+        names = ("epsilon", "delta", "bound")
+        if any(tuple(one.policy[name] for name in names) != promise for one in finished):
             self.warnings.append(
                 "Earlier releases of the series had another policy: together they protect only as"
                 " well as the weakest of them."
@@ -234,11 +235,11 @@ class Account:
         if standing.clashes:
             self.warnings.append(clash_words(standing.clashes, done=True))
         if not standing.begun:
-            self.warnings += known_elsewhere(self.ledger.file.path, self.schema)
+            self.warnings += known_elsewhere(self._ledger.file.path, self.schema)
 
     def _count(self, standing: Standing, lines: Lines) -> Body:
         """Add the trials of this publication to those of its series, and say if they are many."""
-        file, series = self.ledger.trial_file, self.fingerprint.series
+        file, series = self._ledger.trial_file, self._fingerprint.series
         file.finish(lines.bodies)
         kept = file.parts(lines.bodies).with_(series, self.tally.shown)
         shown = kept.of(series)
@@ -253,18 +254,16 @@ class Account:
             self.warnings.append(words)
         return {COUNT: file.prepare(kept), "part": kept.last}
 
-    def _body(self, records: int, groups: int, standing: Standing) -> Body:
+    def _body(self, standing: Standing) -> Body:
         margins, said = self.policy.wanted_margins, self.policy.as_dict()
         return {
             "what": PUBLICATION,
             "date": now(),
-            "fingerprint": self.fingerprint.as_dict(),
-            "roles": sorted(role_marks(roles_of(self.schema), self.mark)),
+            "fingerprint": self._fingerprint.as_dict(),
+            "roles": sorted(role_marks(self._roles, self._mark)),
             "known": open_marks(self.schema),
             "policy": {name: said[name] for name in said if name not in _NOT_TOLD},
             "rho": margins.rho if margins else None,
-            "records": records,
-            "groups": groups,
             "second_sample": standing.second,
             "role_change": bool(standing.clashes) and not standing.begun,
             "counted": True,

@@ -57,18 +57,17 @@ class Fingerprint:
     @property
     def series(self) -> str:
         """A short name for these settings."""
-        return hashlib.blake2b(_text(self.as_dict()), digest_size=8).hexdigest()
+        return hashlib.blake2b(_text(vars(self)), digest_size=8).hexdigest()
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """What a line says of roles that was written before they were recorded by themselves."""
+        """The roles in a line that was written before they were recorded by themselves."""
         return (self.sensitive, *self.names)
 
     def same_table(self, other: Fingerprint) -> bool:
-        """Whether both are taken for one table.
+        """True if the sensitive column is the same, or was renamed.
 
-        They are if the sensitive column has the same name, or if it was renamed: the same values,
-        and a public column in common.
+        A renamed one has the same values, and a public column in common.
         """
         renamed = self.domain == other.domain and set(self.names) & set(other.names)
         return self.sensitive == other.sensitive or bool(renamed)
@@ -88,7 +87,7 @@ class Fingerprint:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """What a line of the ledger says of it."""
+        """The settings as a line of the ledger has them."""
         return dict(vars(self))
 
     @classmethod
@@ -158,16 +157,15 @@ class Entry:
     withdrawn: Withdrawal | None
 
     def as_dict(self) -> dict[str, Any]:
-        """What the JSON of a ledger says of it; the hashes are left out, which nobody can read."""
-        said = {_IN_JSON.get(name, name): value for name, value in vars(self).items()}
-        gone = self.withdrawn
-        said["withdrawn"] = None if gone is None else vars(gone)
-        return {name: value for name, value in said.items() if name}
+        """The publication for JSON, without hashes, which nobody can read."""
+        names = {"rho": "margins_rho", "counted": "trials_counted"}
+        said = {names.get(name, name): value for name, value in vars(self).items()}
+        for hashed in ("fingerprint", "roles", "part"):
+            del said[hashed]
+        return said | {"withdrawn": self.withdrawn and vars(self.withdrawn)}
 
 
-_IN_JSON = {
-    "rho": "margins_rho", "counted": "trials_counted", "fingerprint": "", "roles": "", "part": "",
-}  # fmt: skip
+_AS_WRITTEN = ("date", "policy", "rho", "records", "groups", "second_sample")
 
 
 def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
@@ -179,7 +177,7 @@ def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
         if body["what"] == WITHDRAWAL
     }
     recounts = [line for line, body in enumerate(bodies, start=1) if body["what"] == RECOUNT]
-    counted_since = recounts[-1] if recounts else 0
+    counted_since = max(recounts, default=0)
     series: dict[Fingerprint, int] = {}
     releases: dict[Fingerprint, int] = {}
     found = []
@@ -191,26 +189,20 @@ def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
         if counts:
             series.setdefault(mark, len(series) + 1)
             releases[mark] = releases.get(mark, 0) + finished
-        found.append(
-            Entry(
-                line,
-                body["date"],
-                series[mark] if counts else None,
-                releases[mark] if counts else None,
-                mark,
-                frozenset(body.get("roles", mark.roles)),
-                body["policy"],
-                body["rho"],
-                body["records"],
-                body["groups"],
-                body["second_sample"],
-                body.get("role_change", False),
-                body.get("part"),
-                body["counted"] and line > counted_since,
-                finished,
-                gone.get(line),
-            )
+        entry = Entry(
+            line=line,
+            series=series[mark] if counts else None,
+            release=releases[mark] if counts else None,
+            fingerprint=mark,
+            roles=frozenset(body.get("roles", mark.roles)),
+            role_change=body.get("role_change", False),
+            part=body.get("part"),
+            counted=body["counted"] and line > counted_since,
+            finished=finished,
+            withdrawn=gone.get(line),
+            **{name: body[name] for name in _AS_WRITTEN},
         )
+        found.append(entry)
     return tuple(found)
 
 

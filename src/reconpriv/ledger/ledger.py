@@ -20,10 +20,7 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True)
 class LedgerCheck:
-    """Whether a ledger is as it was written, and what to do if not.
-
-    ``count_fault`` says what is wrong with the file that counts trials; empty if nothing is.
-    """
+    """What is wrong with a ledger, or with the file that counts trials, and what to do about it."""
 
     lines: int
     fault: LineFault | None
@@ -32,51 +29,51 @@ class LedgerCheck:
 
     @property
     def sound(self) -> bool:
-        """Whether every line is as it was written, and the count of trials goes with them."""
+        """True if every line is as it was written, and the count of trials goes with them."""
         return self.fault is None and not self.count_fault
 
     @property
     def repairable(self) -> bool:
-        """Whether a repair makes it sound."""
+        """True if a repair makes it sound."""
         return not self.sound and (self.fault is None or self.fault.torn)
 
     @property
     def verdict(self) -> str:
         """The finding in a sentence or two."""
-        if self.fault is None and self.count_fault:
-            return (
-                f"{self.count_fault} Restore both from a backup. If there is none, a repair goes on"
-                " with what is there, and the ledger says so."
-            )
-        if self.fault is None and self.lines == 0:
-            return f"{self.name}: nothing was published with this key yet."
-        if self.fault is None:
-            one = f"The only line of {self.name} is as it was written."
-            all_ = f"All {self.lines:,} lines of {self.name} are as they were written."
-            return one if self.lines == 1 else all_
-        if self.fault.torn:
+        if self.fault is not None and self.fault.torn:
             return (
                 f"Line {self.fault.line} of {self.name}, the last, lacks its end: the process that"
                 " wrote it was stopped, or the file was cut. Repair removes that line; look whether"
                 " its release is there."
             )
-        return (
-            f"Line {self.fault.line} of {self.name} is not as it was written: it, or the line"
-            " before, was changed, removed or moved, or the ledger belongs to another key."
-            " Restore the ledger from a backup."
-        )
+        if self.fault is not None:
+            return (
+                f"Line {self.fault.line} of {self.name} is not as it was written: it, or the line"
+                " before, was changed, removed or moved, or the ledger belongs to another key."
+                " Restore the ledger from a backup."
+            )
+        if self.count_fault:
+            return (
+                f"{self.count_fault} Restore both from a backup. If there is none, a repair goes on"
+                " with what is there, and the ledger says so."
+            )
+        if self.lines == 0:
+            return f"{self.name}: nothing was published with this key yet."
+        if self.lines == 1:
+            return f"The only line of {self.name} is as it was written."
+        return f"All {self.lines:,} lines of {self.name} are as they were written."
 
     def __str__(self) -> str:
         """The verdict."""
         return self.verdict
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding as JSON has it."""
+        """The finding for JSON."""
         return {
             "ledger": self.name,
             "sound": self.sound,
             "lines": self.lines,
-            "fault": None if self.fault is None else dict(vars(self.fault)),
+            "fault": self.fault and vars(self.fault),
             "count_fault": self.count_fault,
             "verdict": self.verdict,
         }
@@ -173,10 +170,12 @@ class Ledger:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The publications as JSON has them."""
-        entries = [one.as_dict() for one in self.entries]
-        name = self.file.path.name
-        return {"ledger": name, "publications": entries, "doubts": list(self.doubts)}
+        """The publications for JSON."""
+        return {
+            "ledger": self.file.path.name,
+            "publications": [one.as_dict() for one in self.entries],
+            "doubts": list(self.doubts),
+        }
 
     def __repr__(self) -> str:
         """Its name; nothing of what it says."""

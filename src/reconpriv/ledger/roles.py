@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -67,27 +67,26 @@ def role_marks(roles: dict[str, Role], mark: Marking) -> frozenset[str]:
     return frozenset(mark(role, folded(name)) for name, role in roles.items())
 
 
-def clashes(roles: dict[str, Role], mark: Marking, known: frozenset[str]) -> tuple[Clash, ...]:
+def clashes(roles: dict[str, Role], mark: Marking, known: frozenset[str]) -> list[Clash]:
     """The columns that a line knows in another role.
 
     Lines from before roles were recorded have the hashes of unfolded names. A table may have two
     columns whose names differ in blanks only: a role that it gives to one of them is no clash.
     """
     before = known - role_marks(roles, mark)
-    return tuple(
+    return [
         Clash(name, now, once)
         for name, now in roles.items()
         for once in Role
         if once is not now and before & {mark(once, name), mark(once, folded(name))}
-    )
+    ]
 
 
-def clash_words(found: tuple[Clash, ...], *, done: bool = False) -> str:
+def clash_words(found: Sequence[Clash], *, done: bool = False) -> str:
     """What changes, or has changed, and what comes of it, in a sentence."""
-    names = [repr(shortened(one.name)) for one in found]
-    pairs = list(zip(names, found, strict=True))
-    once = listed([f"{name} was {one.once} ({one.date[:10]})" for name, one in pairs])
-    now = listed([f"{name} {one.now}" for name, one in pairs])
+    named = [(repr(shortened(one.name)), one) for one in found]
+    once = listed([f"{name} was {one.once} ({one.date[:10]})" for name, one in named])
+    now = listed([f"{name} {one.now}" for name, one in named])
     makes, tells = ("makes", "tells") if done else ("would make", "would tell")
     return (
         f"With this key {once}, and this release {makes} {now}: one {tells} what the other hides."
@@ -118,7 +117,7 @@ def known_elsewhere(own: Path, schema: Schema) -> list[str]:
                 " if it is this table, a new key makes a second, independent sample, which can be"
                 " averaged with the first."
             )
-        changed = dict.fromkeys(clash for one in known for clash in _clashes(schema, one))
+        changed = dict.fromkeys(clash for one in known for clash in _open_clashes(schema, one))
         found += [
             f"In the ledger {path.name} in the same folder, {clash.name!r} was {clash.once}, and"
             f" this release makes it {clash.now}: if it is the same column, one release tells what"
@@ -128,13 +127,12 @@ def known_elsewhere(own: Path, schema: Schema) -> list[str]:
     return found
 
 
-def _clashes(schema: Schema, known: Body) -> tuple[Clash, ...]:
+def _open_clashes(schema: Schema, known: Body) -> list[Clash]:
     def mark(role: Role, name: str) -> str:
         return f"{role}:{_open_hash(name, known['salt'])}"
 
-    said = [(Role.SENSITIVE, known["hash"])]
-    said += [(role, one) for role in IN_MANIFESTS for one in known.get(role.value, [])]
-    return clashes(roles_of(schema), mark, frozenset(f"{role}:{one}" for role, one in said))
+    said = {f"{role}:{one}" for role in IN_MANIFESTS for one in known.get(role.value, [])}
+    return clashes(roles_of(schema), mark, frozenset(said | {f"{Role.SENSITIVE}:{known['hash']}"}))
 
 
 def _known(path: Path) -> Iterator[Body]:
@@ -151,14 +149,13 @@ def _known(path: Path) -> Iterator[Body]:
 
 
 def _is_sound(known: Any) -> bool:
-    """Whether it is as :func:`open_marks` made it; nobody vouches for another key's ledger."""
-    if not isinstance(known, dict) or not isinstance(known.get("hash"), str):
-        return False
+    """True if it is as :func:`open_marks` made it; nobody vouches for another key's ledger."""
     try:
         _open_hash("", known["salt"])
-    except (KeyError, TypeError, ValueError):
+        lists = [known.get(role.value, []) for role in IN_MANIFESTS]
+        return isinstance(known["hash"], str) and all(isinstance(one, list) for one in lists)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return False
-    return all(isinstance(known.get(role.value, []), list) for role in IN_MANIFESTS)
 
 
 def _open_hash(name: str, salt: str) -> str:

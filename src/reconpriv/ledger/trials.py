@@ -13,6 +13,7 @@ import io
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,11 @@ class Shown:
 
     def thinned(self, most: int | None = None) -> Shown:
         """As many groups as may be kept, chosen by their hashes alone."""
+        most = MOST_CELLS if most is None else most
         level = self.level
-        while True:
-            kept = begins_with_zeros(self.group, level)
-            if np.count_nonzero(kept) <= (MOST_CELLS if most is None else most):
-                return Shown(self.group[kept], self.cell[kept], self.trials[kept], level)
+        while np.count_nonzero(kept := begins_with_zeros(self.group, level)) > most:
             level += 1
+        return Shown(self.group[kept], self.cell[kept], self.trials[kept], level)
 
 
 KEPT_APART = 4
@@ -83,10 +83,9 @@ class CountedTrials:
 
     def of(self, series: str) -> Shown:
         """All trials of a series together."""
-        found = Shown()
-        for (name, _), one in self.shown.items():
-            found = found.with_(one) if name == series else found
-        return found
+        return reduce(
+            Shown.with_, (one for n, one in self.shown.items() if n[0] == series), Shown()
+        )
 
     def without(self, gone: set[tuple[str, str]]) -> CountedTrials:
         """These parts, but for some."""
@@ -154,8 +153,7 @@ class Tally:
             return np.zeros(0)
         groups, limits = self._kept(shown.level)
         order = np.argsort(groups)
-        place = np.searchsorted(groups[order], shown.group)
-        place = np.minimum(place, groups.size - 1)
+        place = np.minimum(np.searchsorted(groups[order], shown.group), groups.size - 1)
         here = groups[order][place] == shown.group
         total = np.bincount(place[here], weights=shown.trials[here], minlength=groups.size)
         return excess_over(total.astype(np.int64), limits[order])
@@ -228,10 +226,10 @@ class TrialFile:
         None if there is no file, or none that this key has written.
         """
         sealed = self._sealed(self.path)
-        if sealed is None:
+        content = None if sealed is None else unseal(self._key, sealed)
+        if sealed is None or content is None:
             return None
-        content = unseal(self._key, sealed)
-        return None if content is None else (_digest(sealed), _parts(content).series)
+        return _digest(sealed), _parts(content).series
 
     def finish(self, bodies: tuple[Body, ...]) -> None:
         """Finish what a process did not that was killed just after its line was written."""

@@ -13,6 +13,7 @@ import reconpriv as rp
 from reconpriv.cli.app import app
 from reconpriv.cli.commands.analyst import RegressionOptions
 from reconpriv.cli.commands.tune import SweepOptions, policy_in_use
+from reconpriv.cli.options.declared import arguments
 from reconpriv.cli.options.policy import AcceptOptions, PolicyOptions
 from reconpriv.cli.options.table import TableOptions
 
@@ -105,15 +106,15 @@ SWEPT = [one for one in vars(SweepOptions()) if one != "bound"]
 @pytest.mark.parametrize(
     ("made", "parts"),
     [
-        *((lambda texts, one=one: SweepOptions(**{one: texts}).lists(), ("0.3", "0.5"))
+        *((lambda texts, one=one: arguments(SweepOptions(**{one: texts})), ("0.3", "0.5"))
           for one in SWEPT),
-        *((lambda texts, one=one: AcceptOptions(**{one: texts}).chosen(), ("id", "pid"))
+        *((lambda texts, one=one: arguments(AcceptOptions(**{one: texts})), ("id", "pid"))
           for one in ("keep_identifier", "keep_giveaway")),
         *((lambda texts, one=one: PolicyOptions(**{one: texts}).chosen(), ("sex", "age"))
           for one in ("harmless", "margin_tables")),
-        (lambda texts: RegressionOptions(features=texts).arguments(), ("sex", "age")),
-        (lambda texts: TableOptions("t.csv", "s", public=texts).roles(), ("sex", "age")),
-        (lambda texts: TableOptions("t.csv", "s", drop=texts).roles(), ("sex", "age")),
+        (lambda texts: arguments(RegressionOptions(features=texts)), ("sex", "age")),
+        (lambda texts: arguments(TableOptions("t.csv", "s", public=texts)), ("sex", "age")),
+        (lambda texts: arguments(TableOptions("t.csv", "s", drop=texts)), ("sex", "age")),
         (lambda texts: policy_in_use(None, texts), ("p=0.4", "e=0.4")),
     ],
 )  # fmt: skip

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconpriv.cli.options import shared as opt
-from reconpriv.cli.options.declared import REQUIRED, argument, option, shared, taking
+from reconpriv.cli.options.declared import REQUIRED, argument, arguments, option, shared, taking
 from reconpriv.cli.options.shared import open_with_warnings
 from reconpriv.cli.options.table import ENGINE, TableOptions
 from reconpriv.cli.process.output import Printed, say_all
@@ -299,6 +300,11 @@ def learn(
     return run(opened, target, chosen, where=where, alpha=alpha, test=test, margins=margins)
 
 
+def _merged(option: str, texts: opt.Texts) -> dict[str, list[str]]:
+    merged = opt.split_assignments(option, texts, "Write NAME=VALUE,VALUE.")
+    return {name: opt.split_names(values) for name, values in merged.items()}
+
+
 @dataclass(frozen=True)
 class RegressionOptions:
     """What both regressions take; each field is an option."""
@@ -308,29 +314,21 @@ class RegressionOptions:
         "The columns that explain; C(age) takes the values of a number as categories.",
         REQUIRED,
         repeatable=True,
+        parse=opt.listed_names,
     )
     where: str | None = shared(opt.WHERE)
     merge: opt.Texts = shared(
-        "--merge NAME=VALUE,…", "Take several sensitive values as one with a new name; repeatable."
+        "--merge NAME=VALUE,…",
+        "Take several sensitive values as one with a new name; repeatable.",
+        parse=_merged,
     )
     reference: opt.Texts = shared(
         "--reference COLUMN=VALUE",
         "Compare the values of a column with this one instead of the most frequent; repeatable.",
+        parse=partial(opt.split_assignments, how="Write COLUMN=VALUE."),
     )
     confidence: float = shared(opt.CONFIDENCE)
     margins: bool = shared(opt.MARGINS)
-
-    def arguments(self) -> dict[str, Any]:
-        """The same as arguments in Python."""
-        merged = opt.split_assignments("--merge", self.merge, "Write NAME=VALUE,VALUE.")
-        return {
-            **vars(self),
-            "features": opt.listed_names("--features", self.features),
-            "merge": {name: opt.split_names(values) for name, values in merged.items()},
-            "reference": opt.split_assignments(
-                "--reference", self.reference, "Write COLUMN=VALUE."
-            ),
-        }
 
 
 @taking()
@@ -348,7 +346,7 @@ def logistic(
     memory: str | None = opt.MEMORY,
 ) -> Any:
     """Fit the logistic regression of the sensitive column that the original table would have."""
-    asked = options.arguments()
+    asked = arguments(options)
     drawing.check()
     opened = open_with_warnings(release, memory)
     return drawing.drawn(opened.logistic(target[0] if len(target) == 1 else target, **asked))
@@ -364,6 +362,6 @@ def linear(
     memory: str | None = opt.MEMORY,
 ) -> Any:
     """Fit the linear regression of a public number that the original table would have."""
-    asked = options.arguments()
+    asked = arguments(options)
     drawing.check()
     return drawing.drawn(open_with_warnings(release, memory).linear(outcome, **asked))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconpriv.cli.options import shared as opt
 from reconpriv.cli.options.choices import attacks_using
-from reconpriv.cli.options.declared import argument, option, optional, shared, taking
+from reconpriv.cli.options.declared import argument, arguments, option, optional, shared, taking
 from reconpriv.cli.options.policy import AcceptOptions, PolicyOptions
 from reconpriv.cli.options.table import ENGINE, TableOptions
 from reconpriv.cli.process.completion import tables
@@ -52,7 +52,7 @@ def columns(table: TableOptions) -> Any:
 
     opt.warn_of_password(table.source)
     with ticking():
-        found = propose_roles(**table.given(*_ROLES))
+        found = propose_roles(**{n: v for n, v in vars(table).items() if n not in _ROLES})
     options, after = proposal_options(found), ""
     if table.sensitive is not None:
         words = ["audit", table.source]
@@ -92,7 +92,7 @@ def audit(
     columns that give the sensitive value away, people with several rows, and more
     unique records than --max-unique allows.
     """
-    policy, accepted = policy_options.chosen(), accept.chosen()
+    policy, accepted = policy_options.chosen(), arguments(accept)
     if exact_tails and groups is None:
         raise PolicyError("--exact-tails needs --groups FILE.")
     if groups is not None:
@@ -208,7 +208,7 @@ def publish(
         policy = policy_options.chosen()
         policy.check_sampling()
         check_format(file_format)
-        accepted = accept.chosen()
+        accepted = arguments(accept)
         target = _database(table.source, to, to_table, overwrite=overwrite)
         keeps_folder = out is not None
         if out is None:
@@ -361,7 +361,7 @@ def attack(
     ATTACKS.find(name)
     effort = effort_options.of(name)
     if is_release(Path(table.source)):
-        if not table.only_source or policy_options.given:
+        if table != TableOptions(table.source, None) or policy_options != PolicyOptions():
             raise PolicyError(
                 "A release has its columns and its policy already.",
                 hint="Leave out the table and policy options.",

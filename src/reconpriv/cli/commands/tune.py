@@ -6,12 +6,13 @@ import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconpriv.cli.options import shared as opt
-from reconpriv.cli.options.declared import option, shared, taking
-from reconpriv.cli.options.policy import PolicyOptions, harmless_values
+from reconpriv.cli.options.declared import Parse, arguments, option, shared, taking
+from reconpriv.cli.options.policy import PolicyOptions
 from reconpriv.cli.options.table import ENGINE, TableOptions
 from reconpriv.cli.process.output import Printed, say_all
 from reconpriv.cli.process.progress import ticking
@@ -38,13 +39,40 @@ _POLICY_FIELDS = {
 }
 
 
-def _sweep(usage: str, help: str) -> Any:
+def parse_numbers(option: str, texts: Sequence[str] | None) -> list[float] | None:
+    """The numbers in all texts of an option; None if it was not given."""
+    return None if texts is None else [one for text in texts for one in _parsed(option, text)]
+
+
+def _parsed(option: str, text: str) -> list[float]:
+    """A list such as 0.3,0.5 or a range such as 0.1:0.9:0.05, both ends included."""
+    try:
+        parts = [float(part) for part in text.split(":" if ":" in text else ",")]
+    except ValueError:
+        parts = []
+    good = bool(parts) and all(math.isfinite(part) for part in parts)
+    if good and ":" in text:
+        good = len(parts) == 3 and parts[2] > 0 and parts[0] <= parts[1]
+        good = good and (parts[1] - parts[0]) / parts[2] < _MOST
+    if not good:
+        raise PolicyError(
+            f"{option} takes numbers; got {text!r}.",
+            hint="Write a list (0.3,0.5,0.7) or a range with its step (0.1:0.9:0.1).",
+        )
+    if ":" not in text:
+        return parts
+    low, high, step = parts
+    steps = math.floor((high - low) / step + 1e-9)
+    return [round(low + i * step, 12) for i in range(steps + 1)]
+
+
+def _sweep(usage: str, help: str, parse: Parse) -> Any:
     """Several values to try."""
-    return shared(usage, help, repeatable=True, rich_help_panel="Sweep")
+    return shared(usage, help, repeatable=True, rich_help_panel="Sweep", parse=parse)
 
 
 def _numbers(names: str, help: str) -> Any:
-    return _sweep(f"{names} A,B,…|FROM:TO:STEP", help)
+    return _sweep(f"{names} A,B,…|FROM:TO:STEP", help, parse_numbers)
 
 
 @dataclass(frozen=True)
@@ -55,7 +83,9 @@ class SweepOptions:
     epsilons: opt.Texts = _numbers("-e, --epsilon", "Values of ε to try.")
     deltas: opt.Texts = _numbers("-d, --delta", "Values of δ to try.")
     sample_sizes: opt.Texts = _sweep(
-        "--sample-size {recommended,},…", "Sample sizes to try ({sample sizes})."
+        "--sample-size {recommended,},…",
+        "Sample sizes to try ({sample sizes}).",
+        partial(opt.listed_names, what="sample size"),
     )
     margins: opt.Texts = _numbers(
         "--margins",
@@ -69,6 +99,7 @@ class SweepOptions:
     harmless: opt.Texts = _sweep(
         "--harmless VALUE,…",
         "Sensitive values that need no protection, in every setting; NULL is the missing value.",
+        opt.sensitive_values,
     )
     bound: str | None = shared(
         "--bound",
@@ -76,19 +107,6 @@ class SweepOptions:
         choices="bounds",
         rich_help_panel="Sweep",
     )
-
-    def lists(self) -> dict[str, Any]:
-        """The same as arguments in Python."""
-        return {
-            "retentions": parse_numbers("-p", self.retentions),
-            "epsilons": parse_numbers("-e", self.epsilons),
-            "deltas": parse_numbers("-d", self.deltas),
-            "sample_sizes": opt.listed_names("--sample-size", self.sample_sizes, "sample size"),
-            "margins": parse_numbers("--margins", self.margins),
-            "exposed_above": parse_numbers("--exposed-above", self.exposed_above),
-            "harmless": None if self.harmless is None else harmless_values(self.harmless),
-            "bound": self.bound,
-        }
 
 
 def _target(usage: str, help: str, default: Any = None) -> Any:
@@ -164,7 +182,7 @@ def tune(
     """
     if overwrite and out is None:
         raise PolicyError("--overwrite needs -o.")
-    lists = sweep.lists()
+    lists = arguments(sweep)
     in_use = policy_in_use(preset, current)
     policy = in_use.chosen()
     from reconpriv.writing.file import RAW, check_file
@@ -230,30 +248,3 @@ def policy_in_use(preset: str | None, texts: Sequence[str] | None) -> PolicyOpti
                 hint="Write p=0.5,e=0.5,d=0.05,sample-size=octave; the rest is as in publish.",
             ) from None
     return PolicyOptions(preset=preset, **found)
-
-
-def parse_numbers(option: str, texts: Sequence[str] | None) -> list[float] | None:
-    """The numbers in all texts of an option; None if it was not given."""
-    return None if texts is None else [one for text in texts for one in _parsed(option, text)]
-
-
-def _parsed(option: str, text: str) -> list[float]:
-    """A list such as 0.3,0.5 or a range such as 0.1:0.9:0.05, both ends included."""
-    try:
-        parts = [float(part) for part in text.split(":" if ":" in text else ",")]
-    except ValueError:
-        parts = []
-    good = bool(parts) and all(math.isfinite(part) for part in parts)
-    if good and ":" in text:
-        good = len(parts) == 3 and parts[2] > 0 and parts[0] <= parts[1]
-        good = good and (parts[1] - parts[0]) / parts[2] < _MOST
-    if not good:
-        raise PolicyError(
-            f"{option} takes numbers; got {text!r}.",
-            hint="Write a list (0.3,0.5,0.7) or a range with its step (0.1:0.9:0.1).",
-        )
-    if ":" not in text:
-        return parts
-    low, high, step = parts
-    steps = math.floor((high - low) / step + 1e-9)
-    return [round(low + i * step, 12) for i in range(steps + 1)]

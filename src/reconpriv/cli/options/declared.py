@@ -23,6 +23,8 @@ from typer.models import ParameterInfo
 from reconpriv.cli.options.choices import one_of, registered
 
 Command = Callable[..., Any]
+Parse = Callable[[str, Any], Any]
+"""From the name of an option and its value to the argument in Python."""
 REQUIRED = ...
 # A placeholder that lists words to choose from, or that stands for a registry.
 _WORDS = re.compile(r"[a-z-]+(\|[a-z-]+)+")
@@ -66,12 +68,21 @@ def _offered(place: str, choices: str) -> Callable[[str], list[str]] | None:
     return one_of(*place.split("|")) if _WORDS.fullmatch(place) else None
 
 
-def shared(declared: Any, *more: Any, **further: Any) -> Any:
+def shared(declared: Any, *more: Any, parse: Parse | None = None, **further: Any) -> Any:
     """A field of a dataclass of options: an option, or the arguments of :func:`option`."""
     if isinstance(declared, str):
         declared = option(declared, *more, **further)
     default = {} if declared.default is REQUIRED else {"default": declared.default}
-    return dataclasses.field(metadata={"declared": declared}, **default)
+    return dataclasses.field(metadata={"declared": declared, "parse": parse}, **default)
+
+
+def arguments(options: Any) -> dict[str, Any]:
+    """The fields of a dataclass of options as arguments in Python, parsed as was declared."""
+    found = dict(vars(options))
+    for one in dataclasses.fields(options):
+        if parse := one.metadata["parse"]:
+            found[one.name] = parse(option_name(one.metadata["declared"]), found[one.name])
+    return found
 
 
 def declared_in(options: type) -> dict[str, ParameterInfo]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from reconpriv.cli.options.declared import shared
-from reconpriv.cli.options.shared import POLICY, Texts, listed_names, split_assignments
+from reconpriv.cli.options.declared import arguments, shared
+from reconpriv.cli.options.shared import (
+    POLICY,
+    Texts,
+    sensitive_values,
+    some_names,
+    split_assignments,
+)
 from reconpriv.columns.schema import MAX_UNIQUE
 from reconpriv.errors import PolicyError
 
@@ -19,6 +25,38 @@ if TYPE_CHECKING:
 
 # The ε of margins if only their tables are chosen; that of the recommended policy.
 USUAL_MARGINS = 1.0
+_MARGINS = ("margins", "margins_rho", "margins_delta", "margin_tables")
+_NAME = r'\s*(?:"((?:[^"]|"")+)"|([^,+"]*[^,+"\s]))\s*'
+
+
+def split_tables(text: str) -> list[tuple[str, ...]]:
+    """Tables separated by commas, columns by +; a column in double quotes may hold both."""
+    if not text.strip():
+        raise PolicyError("--margin-tables is empty.", hint="Name public columns, or leave it out.")
+    if not re.fullmatch(f"{_NAME}([,+]{_NAME})*", text):
+        raise PolicyError(
+            f"--margin-tables takes columns separated by commas or +; got {text!r}.",
+            hint='Put a name that holds a comma, + or " in double quotes, and double any quotes in'
+            " it.",
+        )
+    tables: list[tuple[str, ...]] = []
+    for mark, _, quoted, plain in re.findall(f"(^|[,+])({_NAME})", text):
+        name = (quoted.replace('""', '"') or plain,)
+        if mark == "+":
+            tables[-1] += name
+        else:
+            tables.append(name)
+    return tables
+
+
+def _tables(_: str, texts: Texts) -> list[tuple[str, ...]] | None:
+    return None if texts is None else [one for text in texts for one in split_tables(text)]
+
+
+def _protection(option: str, texts: Texts) -> Any:
+    from reconpriv.policy.protection import HOW, Protection
+
+    return Protection.of(split_assignments(option, texts, HOW)) if texts else None
 
 
 def _option(usage: str, help: str, preset: str = "", default: Any = None, **more: Any) -> Any:
@@ -61,6 +99,7 @@ class PolicyOptions:
         "--harmless VALUE,…",
         "Sensitive values that need no protection; NULL is the missing value.",
         repeatable=True,
+        parse=sensitive_values,
     )
     unattainable: str | None = _option(
         "--unattainable refuse|one-trial",
@@ -84,6 +123,7 @@ class PolicyOptions:
         "The tables of margins: public columns, up to three of them joined by +; by default each"
         " column on its own. A name that holds a comma or + goes in double quotes.",
         repeatable=True,
+        parse=_tables,
     )
     protect: Texts = _option(
         "--protect COLUMN=HOW",
@@ -91,12 +131,8 @@ class PolicyOptions:
         " or with borders (age=0,18,65), ignoring it (race=*), where its values are alike"
         " (age=merge), or by a file of groups.",
         repeatable=True,
-    )  # fmt: skip
-
-    @property
-    def given(self) -> bool:
-        """True if any of the options was used."""
-        return self != PolicyOptions()
+        parse=_protection,
+    )
 
     @property
     def margins_given(self) -> bool:
@@ -106,22 +142,14 @@ class PolicyOptions:
     def chosen(self) -> Policy:
         """The policy that the options stand for: a preset, changed by what was given."""
         from reconpriv.policy.presets import DEFAULT, PRESETS
-        from reconpriv.policy.protection import HOW, Protection
         from reconpriv.policy.sample_sizes import SAMPLE_SIZES
 
         base = DEFAULT if self.preset is None else PRESETS.find(self.preset)
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
-        changed = {
-            name: value
-            for name, value in given.items()
-            if name not in ("preset", "protect", *_MARGINS) and value is not None
-        }
-        if self.harmless is not None:
-            changed["harmless"] = harmless_values(self.harmless)
-        if self.protect:
-            changed["protect"] = Protection.of(split_assignments("--protect", self.protect, HOW))
+        given = arguments(self)
+        margins = self._margins(*map(given.pop, _MARGINS))
+        del given["preset"]
+        changed = {name: value for name, value in given.items() if value is not None}
         counted = SAMPLE_SIZES.find(changed.get("sample_size", base.policy.sample_size))
-        margins = self._margins()
         if margins is not None:
             changed["margins"] = margins or None
         elif not counted.counts_margins:
@@ -138,24 +166,26 @@ class PolicyOptions:
         free = self.retention is None
         return fitted(policy, schema, retention=free, margins=not self.margins_given)
 
-    def _margins(self) -> Margins | Literal[False] | None:
+    def _margins(
+        self, epsilon: float | None, rho: float | None, delta: float | None, tables: Any
+    ) -> Margins | Literal[False] | None:
         """The margins that the options stand for, if any; False for an ε of 0: none."""
         from reconpriv.policy.margin_settings import DELTA, Margins
 
-        if self.margins is not None and self.margins_rho is not None:
+        if epsilon is not None and rho is not None:
             raise PolicyError("Give either --margins or --margins-rho, not both.")
         if not self.margins_given:
             return None
-        if self.margins == 0:
-            if replace(self, margins=None).margins_given:
+        if epsilon == 0:
+            if delta is not None or tables is not None:
                 raise PolicyError("With --margins 0 there are no margins, so none can be chosen.")
             return False
-        tables = self.margin_tables
+        usual = USUAL_MARGINS if rho is None else None
         return Margins(
-            USUAL_MARGINS if self.margins is None and self.margins_rho is None else self.margins,
-            DELTA if self.margins_delta is None else self.margins_delta,
-            rho=self.margins_rho,
-            tables=tables and [names for text in tables for names in split_tables(text)],
+            usual if epsilon is None else epsilon,
+            DELTA if delta is None else delta,
+            rho=rho,
+            tables=tables,
         )
 
 
@@ -167,51 +197,16 @@ class AcceptOptions:
         "--keep-identifier A,B,…",
         "Nearly unique public columns to publish anyway; others are refused.",
         repeatable=True,
+        parse=some_names,
     )
     keep_giveaway: Texts = shared(
         "--keep-giveaway A,B,…",
         "Public columns to publish although they give the sensitive value away.",
         repeatable=True,
+        parse=some_names,
     )
     max_unique: float = shared(
         "--max-unique SHARE",
         "The largest share of records that may be unique on the public columns.",
         MAX_UNIQUE,
     )
-
-    def chosen(self) -> dict[str, Any]:
-        """The same as arguments in Python."""
-        return {
-            "keep_identifier": listed_names("--keep-identifier", self.keep_identifier) or [],
-            "keep_giveaway": listed_names("--keep-giveaway", self.keep_giveaway) or [],
-            "max_unique": self.max_unique,
-        }
-
-
-_MARGINS = ("margins", "margins_rho", "margins_delta", "margin_tables")
-_NAME = r'\s*(?:"((?:[^"]|"")+)"|([^,+"]*[^,+"\s]))\s*'
-
-
-def harmless_values(texts: Texts) -> tuple[str, ...]:
-    """The harmless values that an option lists, as they are in a policy."""
-    return tuple(listed_names("--harmless", texts, "sensitive value") or ())
-
-
-def split_tables(text: str) -> list[tuple[str, ...]]:
-    """Tables separated by commas, columns by +; a column in double quotes may hold both."""
-    if not text.strip():
-        raise PolicyError("--margin-tables is empty.", hint="Name public columns, or leave it out.")
-    if not re.fullmatch(f"{_NAME}([,+]{_NAME})*", text):
-        raise PolicyError(
-            f"--margin-tables takes columns separated by commas or +; got {text!r}.",
-            hint='Put a name that holds a comma, + or " in double quotes, and double any quotes in'
-            " it.",
-        )
-    tables: list[tuple[str, ...]] = []
-    for mark, _, quoted, plain in re.findall(f"(^|[,+])({_NAME})", text):
-        name = (quoted.replace('""', '"') or plain,)
-        if mark == "+":
-            tables[-1] += name
-        else:
-            tables.append(name)
-    return tables

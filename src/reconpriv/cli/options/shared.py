@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,14 @@ def listed_names(
     if not all(found):
         raise PolicyError(f"{option} is empty.", hint=f"Name a {what}, or leave it out.")
     return [name for names in found for name in names] or None
+
+
+def some_names(option: str, texts: Sequence[str] | None) -> list[str]:
+    """The same; an empty list if the option was not given."""
+    return listed_names(option, texts) or []
+
+
+sensitive_values = partial(listed_names, what="sensitive value")
 
 
 def split_assignments(option: str, texts: Sequence[str] | None, how: str) -> dict[str, str]:

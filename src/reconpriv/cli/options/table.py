@@ -10,12 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reconpriv.cli.options.declared import REQUIRED, argument, declared_in, option_name, shared
+from reconpriv.cli.options.declared import (
+    REQUIRED,
+    argument,
+    arguments,
+    declared_in,
+    option_name,
+    shared,
+)
 from reconpriv.cli.options.shared import (
     MEMORY,
     TABLE,
     Texts,
     listed_names,
+    some_names,
     split_assignments,
     warn_of_password,
 )
@@ -37,6 +45,31 @@ def _option(usage: str, help: str, default: Any = None, **more: Any) -> Any:
     return shared(usage, help, default, rich_help_panel=TABLE, **more)
 
 
+def _public(option: str, given: Texts) -> list[str] | str | None:
+    """The public columns, or ``all``, which goes with no other name."""
+    texts = [text.strip() for text in given or ()]
+    if ALL not in texts:
+        return listed_names(option, given)
+    if len(texts) > 1:
+        raise PolicyError(
+            "--public all is every other column, and goes with no further --public.",
+            hint="Write --public '\"all\"' for a column of that name.",
+        )
+    return ALL
+
+
+def _bins(option: str, texts: Texts) -> dict[str, str]:
+    from reconpriv.columns.declared_bins import HOW
+
+    return split_assignments(option, texts, HOW)
+
+
+def _groups(option: str, texts: Texts) -> dict[str, str]:
+    from reconpriv.columns.declared_groups import HOW_TO_GROUP
+
+    return split_assignments(option, texts, HOW_TO_GROUP)
+
+
 @dataclass(frozen=True)
 class TableOptions:
     """A table as the command line describes it; each field is an argument or an option."""
@@ -56,8 +89,9 @@ class TableOptions:
         "The public columns; those that are not named are left out. `all` makes every other column"
         " public.",
         repeatable=True,
+        parse=_public,
     )
-    drop: Texts = _option("--drop X,…", "Columns to leave out.", repeatable=True)
+    drop: Texts = _option("--drop X,…", "Columns to leave out.", repeatable=True, parse=some_names)
     person: str | None = _option(
         "--person COLUMN", "The column that says who a row is about; it is never published."
     )
@@ -80,12 +114,14 @@ class TableOptions:
         " the last bin) or quantiles (age=quantiles:5; their borders reveal something about the"
         " data); of a date month, quarter or year (visit=month).",
         repeatable=True,
+        parse=_bins,
     )
     group: Texts = _option(
         "--group COLUMN=FILE[:LEVEL]",
         "Publish groups of values, from a CSV file with a header and the columns value and group;"
         " further columns are coarser levels.",
         repeatable=True,
+        parse=_groups,
     )
     sql: str | None = _option(
         "--sql QUERY",
@@ -118,11 +154,6 @@ class TableOptions:
             return self.table
         return "standard input" if self.source == "-" else shown_file(self.source)
 
-    @property
-    def only_source(self) -> bool:
-        """True if only the source was given."""
-        return self == TableOptions(self.source, None)
-
     def parts(self) -> list[Part]:
         """The options given, each with its value; defaults are left out."""
         found: list[Part] = []
@@ -144,32 +175,4 @@ class TableOptions:
 
         assert self.sensitive is not None
         warn_of_password(self.source)
-        return read(**self.given("public", "drop", "bin", "group"), **self.roles())
-
-    def roles(self) -> dict[str, Any]:
-        """The lists of columns as arguments in Python."""
-        from reconpriv.columns.declared_bins import HOW
-        from reconpriv.columns.declared_groups import HOW_TO_GROUP
-
-        return {
-            "public": self._public(),
-            "drop": listed_names("--drop", self.drop) or [],
-            "bin": split_assignments("--bin", self.bin, HOW),
-            "group": split_assignments("--group", self.group, HOW_TO_GROUP),
-        }
-
-    def given(self, *left_out: str) -> dict[str, Any]:
-        """The fields as arguments in Python, without some."""
-        return {name: value for name, value in vars(self).items() if name not in left_out}
-
-    def _public(self) -> list[str] | str | None:
-        """The public columns, or ``all``, which goes with no other name."""
-        texts = [text.strip() for text in self.public or ()]
-        if ALL not in texts:
-            return listed_names("--public", self.public)
-        if len(texts) > 1:
-            raise PolicyError(
-                "--public all is every other column, and goes with no further --public.",
-                hint="Write --public '\"all\"' for a column of that name.",
-            )
-        return ALL
+        return read(**arguments(self))
