@@ -438,13 +438,39 @@ def test_csv_line_ends_do_not_enter_the_values(end, tmp_path):
     assert sizes == Counter({("a",): 2, ("b",): 1})
 
 
-@pytest.mark.parametrize("text", ["6B29FC40-CA47-1067-B31D-00DD010662DA", "2024-02-29T12:30:00Z"])
+TEXTS = [
+    "6B29FC40-CA47-1067-B31D-00DD010662DA",
+    "2024-02-29T12:30:00Z",
+    "12-11-2020",
+    "2024-2-9",
+    "20:15",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_text_in_json_lines_stays_as_it_is_written(text, publish, tmp_path):
     rows = [{"x": value, "s": s} for s in "uvw" for value in (text, text.lower(), text.upper())]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
     publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s", public="all")
     values = {row[0] for row in group_sizes(tmp_path / "out")}
     assert values == {row["x"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["2020-12-11", None], "date"),
+        (["12:30:00", "12:30:00.5"], "time"),
+        (["2020-12-11T12:30:00", None], "datetime"),
+        (["2020-12-11 12:30:00", None], "datetime"),
+        (["12-11-2020", "12-13-2020"], "string"),
+    ],
+)
+def test_only_iso_spells_dates_in_json_lines(texts, kind, tmp_path):
+    rows = [{"x": x, "it's": x, "s": s} for s in "uv" for x in texts]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with rp.read(tmp_path / "t.jsonl", sensitive="s", public="all") as table:
+        assert [column.kind.value for column in table.schema.public] == [kind, kind]
 
 
 def test_numbers_in_json_text_stay_text(publish, tmp_path):

@@ -21,7 +21,8 @@ from reconpriv.columns.schema import Column
 from reconpriv.columns.schema import quote_identifier as quote
 from reconpriv.datasets import dataset_path
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
-from reconpriv.engines.duckdb.dialect import file_list, literal
+from reconpriv.engines.duckdb.dialect import file_list
+from reconpriv.engines.duckdb.json_lines import json_lines
 from reconpriv.errors import InputError, MissingFileError
 from reconpriv.messages.redaction import may_hold_password, shown_file
 from reconpriv.messages.remedies import Control, Remedy
@@ -151,7 +152,7 @@ def _open_files(
             return texts
         _view(connection, texts.declared(connection, columns))
     elif kind == "json":
-        _view(connection, _json(connection, files))
+        _view(connection, json_lines(connection, files))
     elif kind == "arrow":
         connection.register(VIEW, open_arrow(files, shown))
     else:
@@ -239,19 +240,3 @@ def _parquet(path: str, files: list[str], shown: str) -> str:
 
 def _parents_below(file: Path, root: Path) -> tuple[str, ...]:
     return file.relative_to(root).parent.parts if file.is_relative_to(root) else ()
-
-
-def _json(connection: duckdb.DuckDBPyConnection, files: list[str]) -> str:
-    """JSON lines with the types that all lines agree on; what looks like a UUID stays text."""
-    options = f"{file_list(files)}, format='newline_delimited', hive_partitioning=false"
-    guessed = connection.sql(f"SELECT * FROM read_json({options}, sample_size=-1)")
-    kinds = dict(zip(guessed.columns, map(str, guessed.types), strict=True))
-    if kinds == {"json": "JSON"} or not kinds:
-        raise InputError("The table is empty.", hint="There is nothing to audit or to publish.")
-    if "UUID" not in kinds.values():
-        return f"SELECT * FROM read_json({options}, sample_size=-1)"
-    text = {"UUID": "VARCHAR", '"NULL"': "VARCHAR"}
-    columns = ", ".join(
-        f"{literal(name)}: {literal(text.get(kind, kind))}" for name, kind in kinds.items()
-    )
-    return f"SELECT * FROM read_json({options}, columns={{{columns}}})"
