@@ -1,4 +1,4 @@
-"""Draw the figure of the first page: docs/figures/idea.svg, and idea-narrow.svg for a phone.
+"""Draw the figure of the first pages: docs/figures/idea.svg, and idea-narrow.svg for a phone.
 
 Colours follow the reader's light or dark mode. The two intervals are computed, not drawn by hand.
 """
@@ -17,16 +17,16 @@ PANEL, STEP, RADIUS = 290, 31, 10.5
 STYLE = """
   text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #24292f; font-size: 15px }
   .head { font-size: 18px; font-weight: 700 } .soft { fill: #57606a } .strong { font-weight: 700 } .small { font-size: 13.5px }
-  .bad { fill: #b3261e } .good { fill: #17703a }
+  .bad { fill: #57606a } .good { fill: #17703a }
   .a { fill: #d9730d } .b { fill: #2f6fd0 } .c { fill: #8a97a6 }
   .copy { opacity: .38 } .ring { fill: none; stroke: #24292f; stroke-width: 2.5 }
   .line { stroke: #8a97a6; stroke-width: 1.5; fill: none } .axis { stroke: #8a97a6; stroke-width: 1 }
-  .truth { stroke: #24292f; stroke-width: 3 } .wide { fill: #b3261e; opacity: .28 } .narrow { fill: #17703a }
+  .truth { stroke: #24292f; stroke-width: 3 } .wide { fill: #57606a; opacity: .28 } .narrow { fill: #17703a }
   .arrow { fill: #8a97a6 }
   @media (prefers-color-scheme: dark) {
-    text { fill: #e6e9ef } .soft { fill: #a3adba } .bad { fill: #ff8a80 } .good { fill: #63d48c }
+    text { fill: #e6e9ef } .soft { fill: #a3adba } .bad { fill: #a3adba } .good { fill: #63d48c }
     .a { fill: #f39a45 } .b { fill: #6ea4f5 } .c { fill: #7c8896 } .ring { stroke: #e6e9ef } .truth { stroke: #e6e9ef }
-    .wide { fill: #ff8a80 } .narrow { fill: #63d48c } .copy { opacity: .45 }
+    .wide { fill: #a3adba; opacity: .45 } .narrow { fill: #63d48c } .copy { opacity: .45 }
   }
 """  # noqa: E501
 
@@ -56,7 +56,7 @@ def people() -> list[str]:
     """Panel 1: the group as it is."""
     parts = [
         text(0, 18, "Ada's group", "head"),
-        text(0, 42, "48 people with her age, sex, town", "soft"),
+        text(0, 42, "48 people of her age, sex and town", "soft"),
     ]
     for i, kind in enumerate(PEOPLE):
         row, column = divmod(i, 8)
@@ -68,8 +68,8 @@ def people() -> list[str]:
         parts += [dot(x + 8, 272, kind, 7), text(x + 20, 277, name, "soft small")]
     parts += [dot(254, 272, "ring", 7), text(266, 277, "Ada", "small strong")]
     share = f"{100 * PEOPLE.count('a') / 48:.0f} %"
-    parts.append(text(0, 306, f"Most have diabetes ({share}),", "strong"))
-    parts.append(text(0, 327, "so Ada probably does.", "strong"))
+    parts.append(text(0, 306, f"{share} have diabetes:", "strong"))
+    parts.append(text(0, 327, "Ada most likely does, too.", "strong"))
     return parts
 
 
@@ -77,7 +77,7 @@ def release() -> list[str]:
     """Panel 2: few trials, copied up to the size of the group."""
     parts = [
         text(0, 18, "What is published", "head"),
-        text(0, 42, "6 random trials, copied up to 48", "soft"),
+        text(0, 42, "6 random draws, 8 copies of each", "soft"),
     ]
     for row, (kind, kept) in enumerate(DRAWN):
         y = 74 + row * STEP
@@ -85,10 +85,10 @@ def release() -> list[str]:
         parts.append(dot(76, y, kind, RADIUS + 1.5))
         copies = (dot(108 + i * 24.5, y, f"{kind} copy", 9) for i in range(COPIES - 1))
         parts += copies
-    parts.append(text(0, 261, "A value is kept half of the time.", "soft"))
-    parts.append(text(0, 281, "Whether it was is not published.", "soft"))
-    parts.append(text(0, 306, "Copies add no knowledge:", "strong"))
-    parts.append(text(0, 327, "only 6 trials can be learnt from.", "strong"))
+    parts.append(text(0, 261, "A true value is kept half of the time;", "soft"))
+    parts.append(text(0, 281, "nobody can see which ones were.", "soft"))
+    parts.append(text(0, 306, "Copies say nothing new:", "strong"))
+    parts.append(text(0, 327, "only the 6 draws tell anything.", "strong"))
     return parts
 
 
@@ -96,12 +96,12 @@ def reconstruction() -> list[str]:
     """Panel 3: what undoing the randomness reveals about one group, and about many."""
     one, many = PEOPLE.count("a") / 48, 0.40
     rows = (
-        (92, "Ada's group", one, spread(one, TRIALS), "wide", "bad", "tells little"),
-        (212, "1,000 groups", many, spread(many, TRIALS * GROUPS), "narrow", "good", "accurate"),
+        (92, "in Ada's group", one, spread(one, TRIALS), "wide", "bad", "hardly anything"),
+        (212, "in 1,000 groups", many, spread(many, TRIALS * GROUPS), "narrow", "good", "accurate"),
     )
     parts = [
-        text(0, 18, "What can be reconstructed", "head"),
-        text(0, 42, "the share with diabetes", "soft"),
+        text(0, 18, "What anybody can work out", "head"),
+        text(0, 42, "the share who have diabetes", "soft"),
     ]
     for y, name, share, half, bar, mood, verdict in rows:
         low, high = max(0.0, share - half), min(1.0, share + half)
@@ -118,8 +118,8 @@ def reconstruction() -> list[str]:
                 0 if mood == "bad" else 270, y + 50, told, mood, "start" if mood == "bad" else "end"
             ),
         ]
-    parts.append(text(0, 306, "One person's group tells little,", "strong"))
-    parts.append(text(0, 327, "counts over many are right.", "strong"))
+    parts.append(text(0, 306, "Ada's group stays uncertain;", "strong"))
+    parts.append(text(0, 327, "counts of many are accurate.", "strong"))
     return parts
 
 
