@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes; without bytecode each of them would compile reconpriv anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast study test-oldest test-newest package container docs lint bench campaign clean
+.PHONY: demo test test-fast study test-oldest test-newest package container docs figures lint bench campaign clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -67,6 +67,18 @@ package: $(VENV)/.dev
 # An image with the command line and the studio, built and checked by docker or podman; fails without either.
 container:
 	sh tools/container.sh
+
+# Every figure, chart and screenshot of the documents, anew; what they measure stays as it was measured.
+figures: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --group figures
+	$(BIN)/python tools/make_idea_figure.py
+	$(BIN)/python tools/gallery.py
+	$(BIN)/python tools/tutorial_charts.py
+	$(BIN)/python -m lab.margins_figure
+	$(BIN)/python -m lab.questions --draw
+	$(BIN)/python -m lab.recommended --draw
+	$(BIN)/python tools/report_screenshots.py
+	PYTHONPATH=tests/support $(BIN)/python tests/system/studio/take_screenshots.py docs/screenshots
 
 # The site, in site/index.html; a broken link fails the build.
 docs: $(VENV)/.docs

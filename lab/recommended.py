@@ -46,6 +46,7 @@ POLICIES = {
     "paper": PAPER,
     "signed": SIGNED,
     "recommended": RECOMMENDED,
+    "strict": rp.preset("strict"),
     # The promise is checked with these as well.
     "public": replace(RECOMMENDED, sample_size="public"),
     "pairs": RECOMMENDED,  # and with margins by pairs of columns, see with_pairs

@@ -16,6 +16,7 @@ from reconpriv.show.charts.palette import Look
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CSV, COVERAGE = DOCS / "recommended.csv", DOCS / "recommended-coverage.csv"
 PAGE, FIGURE = DOCS / "recommended.md", DOCS / "figures" / "recommended.svg"
+CHOICE = DOCS / "how-to" / "choose-a-policy.md"
 
 NAMES = {
     "plain": "perturbation alone",
@@ -29,6 +30,14 @@ LOOKS = {
     "signed": palette.THIRD,
     "recommended": Look(palette.BLUE, "square"),
 }
+# What the presets cost, on the tables that come with reconpriv.
+PRESETS = {
+    "recommended": "`recommended`",
+    "paper": "`paper`",
+    "strict": "`strict`",
+    "plain": "perturbation alone",
+}
+BUNDLED = {"Adult": "Adult", "Education": "census, education", "Occupation": "census, occupation"}
 # The promise is checked with these, too.
 OTHERS = {"public": "sample size `public`", "pairs": "margins by pairs of columns, too"}
 # An interval of a smaller count has few ends to choose from, and holds more often.
@@ -44,10 +53,18 @@ def renewed(text: str, rows: tuple[Row, ...], covered: tuple[Row, ...]) -> str:
     return _PLACE.sub(lambda place: f"{place[1]}\n{next(parts)}\n\n{place[2]}", text)
 
 
+def renewed_choice(text: str, rows: tuple[Row, ...]) -> str:
+    """The page on how to choose a policy, with what the presets cost."""
+    table = "\n".join(_presets(rows))
+    return _PLACE.sub(lambda place: f"{place[1]}\n{table}\n\n{place[2]}", text)
+
+
 def write_page() -> None:
-    """The tables of the page, and the figure."""
+    """The tables of both pages, and the figure."""
     rows, covered = read_result(CSV).rows, read_result(COVERAGE).rows
     PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), rows, covered), encoding="utf-8")
+    choice = renewed_choice(CHOICE.read_text(encoding="utf-8"), rows)
+    CHOICE.write_text(choice, encoding="utf-8")
     draw(rows, FIGURE)
 
 
@@ -85,6 +102,17 @@ def _comparison(rows: tuple[Row, ...]) -> list[str]:
 
 def _pair(row: Row | None) -> str:
     return "–" if row is None else f"{row['error']:.3f}, {_percent(row['right'])}"
+
+
+def _presets(rows: tuple[Row, ...]) -> list[str]:
+    """What the presets cost, and what they leave to an adversary: a line for each."""
+    found = _by_table(rows)
+    lines = []
+    for policy, name in PRESETS.items():
+        own = [found[table][policy] for table in BUNDLED]
+        cells = (f"{_percent(row['error'])}, {_percent(row['right'])}" for row in own)
+        lines.append([name, *cells])
+    return _table(["counts off by, groups told", *BUNDLED.values()], lines)
 
 
 def _reasons(rows: tuple[Row, ...]) -> list[str]:
