@@ -21,8 +21,9 @@ import pyarrow as pa
 import reconpriv as rp
 from coverage_tables import fixed_key
 from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.question import side_of
 from reconpriv.cells.cube import Cube, collect
-from reconpriv.estimate.compare import compare_sides, side_of
+from reconpriv.estimate.compare import compare_sides
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.protect.publish_cube import published_cube
 

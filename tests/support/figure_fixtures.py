@@ -19,7 +19,7 @@ P = 0.5
 
 
 @cache
-def _opened(kind: str) -> tuple[list, Cube]:
+def _opened(kind: str) -> Cube:
     table = people() if kind == "people" else null_table()
     with rp.read(table, sensitive="job", public="all", missing="value") as opened:
         return collect(opened.batches(), opened.schema)
@@ -27,7 +27,7 @@ def _opened(kind: str) -> tuple[list, Cube]:
 
 def original(kind: str = "people") -> Answerer:
     """The original table, asked as if nothing had been perturbed."""
-    cube = _opened(kind)[1]
+    cube = _opened(kind)
     return Answerer(cube, Design(1.0, cube.schema.domain_size, "none"))
 
 

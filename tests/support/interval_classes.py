@@ -24,12 +24,13 @@ from margin_fixtures import publish_in_memory
 from query_fixtures import numbered_key
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.figure import IMPOSSIBLE, Figure
+from reconpriv.ask.question import asked_share, side_of
 from reconpriv.ask.selections import Asked, both, public_part
 from reconpriv.cells.cube import Cube, collect
-from reconpriv.estimate.compare import Comparison, compare_sides, side_of
+from reconpriv.estimate.compare import Comparison, compare_sides
 from reconpriv.estimate.counts import Design, Settings, quantile
 from reconpriv.estimate.pieces import cut_into_pieces
-from reconpriv.estimate.shares import asked_share, share_rows
+from reconpriv.estimate.shares import share_rows
 from reconpriv.protect.publish_cube import published_cube
 from reconpriv.release.load import plug_in_trials
 from reconpriv.theory.estimation.combined_limits import (

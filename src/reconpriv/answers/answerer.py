@@ -88,12 +88,7 @@ class Answerer(Selectable):
         return self.table(selected, (), settings)[0][1]
 
     def table(
-        self,
-        selected: Selected,
-        by: Sequence[str],
-        settings: Settings,
-        *,
-        simultaneous: bool = False,
+        self, selected: Selected, by: Sequence[str], settings: Settings
     ) -> list[tuple[dict[str, Value], Estimate]]:
         """A count for every combination of the given attributes that occurs, sorted.
 
@@ -102,7 +97,7 @@ class Answerer(Selectable):
         if by and selected.values == ():
             return []
         direct = replace(settings, estimator="mle") if settings.model else settings
-        found = self._table(selected, by, direct, simultaneous)
+        found = self._table(selected, by, direct)
         if settings.model:
             found = lean_table(self, selected, by, found)
         rows = self.for_display(found, by)
@@ -124,7 +119,7 @@ class Answerer(Selectable):
         return {value: i for i, value in enumerate(ordered)}
 
     def _table(
-        self, selected: Selected, by: Sequence[str], settings: Settings, simultaneous: bool
+        self, selected: Selected, by: Sequence[str], settings: Settings
     ) -> list[tuple[dict[str, Value], Estimate]]:
         domain, sensitive = self.cells.schema.domain, self.cells.schema.sensitive.name
         public = [name for name in by if name != sensitive]
@@ -133,9 +128,7 @@ class Answerer(Selectable):
         rows = self.rows_of(selected, public)
         labels = self.labels(public, rows.keys)
         chosen = range(len(domain)) if selected.values is None else selected.values
-        if simultaneous:
-            cells = len(labels) * (len(chosen) if split else 1)
-            settings = replace(settings, intervals=max(cells, 1))
+        settings = settings.together(len(labels) * (len(chosen) if split else 1))
         alone = self.sums(rows, values, margins=False)
         if not split and not values:  # a count over public attributes alone, or of nobody
             of = no_count if values is not None else partial(known_count, design=self.design)

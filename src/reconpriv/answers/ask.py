@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.figure import COUNT, QUANTILE, SHARE, SUM, Answer, answered
 from reconpriv.ask.question import ComparisonQuestion, Question
 from reconpriv.ask.selections import Selected
-from reconpriv.estimate.averages import AverageOf, average_rows
+from reconpriv.estimate.averages import average_rows
 from reconpriv.estimate.compare import Comparison, compare_sides
 from reconpriv.estimate.counts import Estimate, Settings
-from reconpriv.estimate.quantiles import check_share, quantile_rows
-from reconpriv.estimate.shares import Labels, ShareOf, empty_figure, share_rows, shares_within
+from reconpriv.estimate.quantiles import quantile_rows
+from reconpriv.estimate.shares import Labels, empty_figure, share_rows
 
 
 def answer_rows(
-    answerer: Answerer,
-    question: Question,
-    by: Sequence[str],
-    settings: Settings,
-    *,
-    simultaneous: bool = False,
+    answerer: Answerer, question: Question, by: Sequence[str], settings: Settings
 ) -> Sequence[tuple[Labels, Answer]]:
     """The answer for every combination of the given attributes that occurs."""
-    one, name = question, question.name
-    if one.kind == COUNT:
-        rows = answerer.table(one.selected, by, settings, simultaneous=simultaneous)
-        return rows if one.among is None else _summed(answerer, rows, one.among, by, settings)
-    if one.kind == SHARE:
-        assert one.among is not None
-        asked = ShareOf(one.selected, one.among)
-        rows_of = shares_within if one.within else share_rows
-        return rows_of(answerer, asked, by, settings, name=name, simultaneous=simultaneous)
-    assert one.measure is not None
-    if one.kind == QUANTILE:
-        return quantile_rows(
-            answerer, one.measure, check_share(one.share), one.selected, by, settings,
-            name=name, simultaneous=simultaneous,
-        )  # fmt: skip
-    average = AverageOf(one.kind, one.measure, one.selected, name)
-    return average_rows(answerer, average, by, settings, simultaneous=simultaneous)
+    if question.kind == COUNT:
+        rows = answerer.table(question.selected, by, settings)
+        among = question.among
+        return rows if among is None else _summed(answerer, rows, among, by, settings)
+    if question.kind == SHARE:
+        return share_rows(answerer, question, by, settings)
+    rows_of = quantile_rows if question.kind == QUANTILE else average_rows
+    return rows_of(answerer, question, by, settings)
 
 
 def answer_one(answerer: Answerer, question: Question, settings: Settings) -> Answer:
@@ -69,8 +56,8 @@ def no_answer(question: Question, rows: Selected, settings: Settings) -> Answer:
     """The answer in a row that has no record of a question."""
     if question.counts:
         return _zero(rows, settings)
-    kind = SUM if question.kind == COUNT else question.kind
-    return empty_figure(question.name, kind, question.name, settings.confidence)
+    found = empty_figure(question, settings)
+    return replace(found, kind=SUM) if question.kind == COUNT else found
 
 
 def _summed(

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from reconpriv.answers.figure import COUNT, SHARE, Answer
 from reconpriv.ask.comparisons import unknown_column
-from reconpriv.ask.question import ComparisonQuestion, Question
+from reconpriv.ask.question import ComparisonQuestion, Question, asked_share
 from reconpriv.ask.selections import Selected
 from reconpriv.errors import InputError, ReconprivError
 from reconpriv.estimate.compare import Comparison
 from reconpriv.estimate.counts import Estimate
 from reconpriv.estimate.measures import Scores
-from reconpriv.estimate.shares import asked_share
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.text_files import read_side_file
 from reconpriv.sources.column_names import free_name
@@ -88,7 +87,7 @@ class BatchReader:
         if question.kind != SHARE:
             raise InputError("Only a share or a comparison is among other records.")
         share = asked_share(question.selected, among)
-        return replace(question, selected=share.counted, among=share.among, within=True)
+        return replace(question, selected=share.selected, among=share.among, within=True)
 
     def _select(self, sql: str, base: Selected | None = None) -> Question:
         from reconpriv.ask.sql.select import parse_select  # noqa: PLC0415 - an extra

@@ -13,14 +13,14 @@ from reconpriv.answers.ask import answer_rows
 from reconpriv.answers.figure import COUNT, QUANTILE, SHARE, Answer, answered
 from reconpriv.answers.tables import FigureTable, table_of
 from reconpriv.ask.form import ANY, COMPARE, MEDIAN, QUESTION_KINDS, FormQuestion
-from reconpriv.ask.question import ComparisonQuestion, Question, question_of_measure
+from reconpriv.ask.question import ComparisonQuestion, Question, asked_share
 from reconpriv.ask.selections import Selected, describe
 from reconpriv.columns.schema import Schema, Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.compare import Comparison, compare_sides
 from reconpriv.estimate.counts import Estimate, Settings
-from reconpriv.estimate.measures import Scores, Steps, has_numbers
-from reconpriv.estimate.shares import Labels, ShareOf, asked_share
+from reconpriv.estimate.measures import Scores, Steps, has_numbers, question_of_measure
+from reconpriv.estimate.shares import Labels
 from reconpriv.messages.phrases import listed
 
 MOST_ROWS = 40
@@ -140,8 +140,7 @@ def _question(answerer: Answerer, asked: FormQuestion) -> Question:
         return Question(COUNT, selected)
     if asked.kind == SHARE:
         among = answerer.selected(asked.among, whole_bins=whole) if asked.among else None
-        share = _share(schema, selected, among, asked)
-        return Question(SHARE, share.counted, share.among, name=SHARE)
+        return _share(schema, selected, among, asked)
     sensitive = schema.sensitive.name
     if asked.column == asked.by == sensitive:
         raise InputError(
@@ -165,12 +164,12 @@ def _equal(schema: Schema, asked: FormQuestion) -> dict[str, Value]:
 
 def _share(
     schema: Schema, counted: Selected, among: Selected | None, asked: FormQuestion
-) -> ShareOf:
+) -> Question:
     """A share; split by the sensitive column, that of each value."""
     sensitive = schema.sensitive.name
     if among is None and counted.values is None:
         if asked.by == sensitive:
-            return ShareOf(counted, counted)
+            return Question(SHARE, counted, counted, name=SHARE)
         raise InputError(
             f"A share needs a value of {sensitive!r}, or the records that it is among.",
             hint="Choose one, or say which records.",

@@ -319,7 +319,6 @@ def cross_tabulate(
     shares: str | None = None,
     totals: bool = False,
     widest: float | str | None = None,
-    simultaneous: bool = False,
 ) -> Crosstab:
     """Every combination that occurs, with what was asked for besides.
 
@@ -334,10 +333,10 @@ def cross_tabulate(
     if limit is not None and settings.model:
         raise InputError("Counts that lean on a model have no intervals to be wide.", hint=HINT)
     parts = layout.parts(totals=totals)
-    found = _counts(answerer, selected, parts, settings)
-    if simultaneous:
+    found = _counts(answerer, selected, parts, replace(settings, simultaneous=False))
+    if settings.simultaneous:
         twice = among is not None and estimated_totals(answerer, selected, among)
-        settings = replace(settings, intervals=max(len(found) * (2 if twice else 1), 1))
+        settings = settings.together(len(found) * (2 if twice else 1))
         found = _counts(answerer, selected, parts, settings)
     counted = [(labels, one) for _, labels, one in found]
     shown: list[Figure | None] = [None] * len(found)

@@ -40,10 +40,10 @@ _KEPT: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def answer_select(
-    answerer: Answerer, query: SelectQuery, settings: Settings, *, simultaneous: bool = False
+    answerer: Answerer, query: SelectQuery, settings: Settings
 ) -> Answer | EstimateTable | FigureTable:
     """A single answer by itself, nothing but one count as a table of counts, or a table."""
-    table = select_table(answerer, query, settings, simultaneous=simultaneous)
+    table = select_table(answerer, query, settings)
     first = query.figures[0]
     if len(table.names) != 1:
         return table
@@ -61,14 +61,12 @@ def answer_select(
     return EstimateTable(table.by, tuple(counts), name)
 
 
-def select_table(
-    answerer: Answerer, query: SelectQuery, settings: Settings, *, simultaneous: bool
-) -> FigureTable:
+def select_table(answerer: Answerer, query: SelectQuery, settings: Settings) -> FigureTable:
     """Answer every figure for every row, then choose and sort the rows."""
     answerer, by = with_groupings(answerer, query.by)
     found = []
     for one in query.figures:
-        rows = answer_rows(answerer, one, by, settings, simultaneous=simultaneous)
+        rows = answer_rows(answerer, one, by, settings)
         found.append({tuple(labels[name] for name in by): answer for labels, answer in rows})
     if query.counts:
         every = list(found[0])
@@ -97,7 +95,7 @@ def select_table(
     end = None if query.limit is None else query.offset + query.limit
     cut = kept[query.offset : end]
     by_answer = bool(query.having) or any(one.aggregate is not None for one in query.order)
-    picked = len(cut) < len(table) and by_answer and not simultaneous
+    picked = len(cut) < len(table) and by_answer and not settings.simultaneous
     whole_bins = [one.remark for one in query.having if one.remark is not None]
     if picked or whole_bins:
         told = (PICKED.format(rows=len(table)),) if picked else ()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.figure import SHARE, Figure
+from reconpriv.ask.question import Question
 from reconpriv.ask.selections import Selected, both, describe
 from reconpriv.estimate.counts import Estimate, Settings
 from reconpriv.estimate.pieces import cut_each
@@ -17,7 +18,6 @@ from reconpriv.estimate.shares import (
     UNSURE,
     Labels,
     ShareLimits,
-    ShareOf,
     check_unbiased,
     empty_figure,
     of_known,
@@ -77,7 +77,10 @@ def _of_total(
 ) -> list[Figure]:
     """The shares of counts among the records that all have the labels ``shared``."""
     base = both(selected, _at(answerer, shared))
-    asked = [ShareOf(both(selected, _at(answerer, labels)), base) for labels, _ in counts]
+    asked = [
+        Question(SHARE, both(selected, _at(answerer, labels)), base, name=SHARE)
+        for labels, _ in counts
+    ]
     if base.values is not None:
         check_unbiased(settings, "A share among the holders of a sensitive value")
     limits = _limits(answerer, asked, settings)
@@ -86,18 +89,18 @@ def _of_total(
         if labels.keys() == shared.keys():
             shares.append(_whole(one, count, settings))
         elif one.known:
-            shares.append(of_known(count, total, one, settings, SHARE))
+            shares.append(of_known(count, total, one, settings))
         else:
-            shares.append(ratio_figure(count, total, limits[place], one, settings, SHARE))
+            shares.append(ratio_figure(count, total, limits[place], one, settings))
     return shares
 
 
 def _limits(
-    answerer: Answerer, asked: Sequence[ShareOf], settings: Settings
+    answerer: Answerer, asked: Sequence[Question], settings: Settings
 ) -> dict[int, ShareLimits]:
     """The limits of every share among an estimated number of records, by its place."""
     places = [place for place, one in enumerate(asked) if not one.known]
-    pairs = [(asked[place].counted, asked[place].among) for place in places]
+    pairs = [(asked[place].selected, asked[place].base) for place in places]
     return {
         places[number]: one
         for numbers, found in cut_each(answerer, pairs, settings)
@@ -117,10 +120,10 @@ def _at(answerer: Answerer, labels: Labels) -> Selected:
     )  # fmt: skip
 
 
-def _whole(asked: ShareOf, count: Estimate, settings: Settings) -> Figure:
+def _whole(asked: Question, count: Estimate, settings: Settings) -> Figure:
     """All of the records that a share is among."""
     if count.high <= 0:
-        return empty_figure(asked.text, SHARE, SHARE, settings.confidence)
+        return empty_figure(asked, settings)
     remarks = (UNSURE,) if count.low <= 0 else ()
     return Figure(
         asked.text, SHARE, SHARE, 1.0, 1.0, 1.0, settings.confidence, 0.0, True, "exact",

@@ -2,7 +2,7 @@
 
 The paper overlooks it. Algorithm 1 draws s_g trials, and s_g falls strictly with the very
 frequency that it protects; the number of trials shows in the published counts (see
-count_likelihood.py).
+trial_likelihood.py).
 """
 
 from __future__ import annotations

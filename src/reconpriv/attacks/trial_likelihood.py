@@ -1,19 +1,20 @@
 """The likelihood of a scaled group: which number of trials, and which f, fit its counts.
 
-Few numbers of trials n = |g1| fit many counts at once (count_likelihood.py), and n is near s(f). f
-is the largest frequency of an exposed value; a harmless one may be more frequent, and limits
-nothing.
+Scaling (Algorithm 1) publishes each of the n = |g1| trials ⌊b'⌋ or ⌊b'⌋+1 times, b' = |g|/n. So a
+published count is y = k⌊b'⌋ + e for k trials, e of which got one extra copy; the k sum to n, and
+the e to the rest of the group's size. Few n fit many counts at once, and n is near s(f). f is the
+largest frequency of an exposed value; a harmless one may be more frequent, and limits nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 
-from reconpriv.attacks.count_likelihood import count_log_likelihood, log_choose, log_gamma
 from reconpriv.errors import PolicyError
 from reconpriv.policy.exposure import exposed_values
 from reconpriv.policy.policy import Policy
@@ -32,11 +33,11 @@ _ROUNDING = 1e-9
 _REACH = 5.0
 # Each quota is rounded by a coin flip; this is the variance if all fractions are equally likely.
 _COIN_VARIANCE = 1.0 / 6.0
-# Natural logarithms of how much less likely than the best is left out: pairs of |g1| and k, and
-# frequencies f whose s(f) is too far from |g1|.
-_NEGLIGIBLE, _EXCLUDED = 30.0, 60.0
-# Candidates for |g1| that are judged together, each with every candidate for f.
-_TOGETHER = 2_000
+# The adversary's prior on the values other than the one that is sought: their perturbed shares
+# are Dirichlet with this parameter, an even but vague prior.
+_VAGUE = 0.7
+_NEGLIGIBLE = 30.0  # what is so much less likely than the best is left out, as natural logarithm
+_LARGEST = 700.0  # of an exponent
 
 
 T = TypeVar("T", Ints, Floats)
@@ -146,51 +147,57 @@ def infer(
     for an adversary who knows the perturbed shares pf + t of all other values: a limit, not an
     attack. ``watch`` is told the share of the groups that is done.
     """
-    groups = len(counts)
-    found = Inferences(np.empty(groups, np.int64), *(np.empty(groups) for _ in range(3)))
-    # Groups of about the same size are alike, and go together.
-    order = np.argsort(counts.sum(axis=1), kind="stable")
-    done = 0
-    while done < groups:
-        guesses, rows = [], 0
-        for g in order[done:]:
-            guesses.append(_guesses(counts[g], known, None if trials is None else int(trials[g])))
-            rows += guesses[-1].trials.size
-            if rows >= _TOGETHER:
-                break
-        here = order[done : done + len(guesses)]
-        part = _inferred(counts[here], known, guesses, None if shares is None else shares[here])
-        for name in Inferences.__dataclass_fields__:
-            getattr(found, name)[here] = getattr(part, name)
-        done += here.size
-        watch(done / groups)
-    return found
+    found = np.empty((4, len(counts)))
+    for g, own in enumerate(counts):
+        told = None if trials is None else int(trials[g])
+        found[:, g] = _inferred(own, known, told, None if shares is None else shares[g])
+        watch((g + 1) / len(counts))
+    return Inferences(found[0].astype(np.int64), *found[1:])
 
 
-@dataclass(frozen=True)
-class _Guesses:
-    """Candidates for |g1| and f in a group, and the spread of |g1| about s(f); 0 if it is known."""
+def _inferred(
+    counts: Ints, known: Knowledge, told: int | None, shares: Floats | None
+) -> tuple[float, float, float, float]:
+    """|g1|, f and its range in one group, from the posterior of all pairs of |g1| and f."""
+    trials, near, prior = _log_prior(counts, known, told)
+    fit, least = count_log_likelihood(counts, trials, shares)
+    best = fit.max()
+    if np.isfinite(best):  # otherwise nothing fits, and the prior is all there is
+        some = fit.max(axis=1) > best - _NEGLIGIBLE
+        trials, fit = trials[some], np.where(fit > best - _NEGLIGIBLE, fit, -np.inf)[some]
+        share = known.share[near]
+        prior = prior[some] + _given_frequency(fit, least, trials, share, counts[0] / counts.sum())
+    weight = np.exp(prior - prior.max())
+    by_frequency = weight.sum(axis=0)
+    inside = np.flatnonzero(by_frequency > by_frequency.max() * np.exp(-2.0))
+    found = known.frequency[near][[by_frequency.argmax(), inside[0], inside[-1]]]
+    return int(trials[weight.sum(axis=1).argmax()]), *found.tolist()
 
-    trials: Ints
-    near: Flags
-    spread: float
 
+def _log_prior(counts: Ints, known: Knowledge, told: int | None) -> tuple[Ints, Flags, Floats]:
+    """Candidates for |g1|, those for f, and ln Pr[|g1| | f] of each pair, a line for each |g1|.
 
-def _guesses(counts: Ints, known: Knowledge, trials: int | None) -> _Guesses:
+    |g1| is s(f) up to the coin flips of Sampling. If s(f) is not below the group's size, the group
+    was not sampled: |g1| = |g|.
+    """
     total = int(counts.sum())
-    if trials is not None:
-        return _Guesses(np.array([trials]), known.consistent(total, trials), 0.0)
+    if told is not None:
+        near = known.consistent(total, told)
+        return np.array([told]), near, np.zeros((1, np.count_nonzero(near)))
     near = _plausible(counts, known)
     size = known.size[near]
     spread = _coin_spread(counts, known, float(np.median(np.minimum(size, total))))
-    if size.min() >= total:
-        return _Guesses(np.array([total]), near, spread)
-    lowest = max(1, int(np.floor(float(size.min()) - 4 * spread)))
+    lowest = max(1, int(np.floor(min(float(size.min()), total) - 4 * spread)))
     highest = min(total, int(np.ceil(min(float(size.max()), total) + 4 * spread)))
-    candidates = np.arange(min(lowest, total), highest + 1)
-    if size.max() >= total and candidates[-1] != total:
-        candidates = np.append(candidates, total)
-    return _Guesses(candidates, near, spread)
+    trials = np.arange(lowest, highest + 1)
+    if size.min() >= total:
+        trials = np.array([total])
+    elif size.max() >= total and highest != total:
+        trials = np.append(trials, total)
+    distance = (np.where(size < total, size, np.inf) - trials[:, None]) / spread
+    prior = -0.5 * distance**2 - np.log(spread)
+    prior[np.ix_(trials == total, size >= total)] = 0.0
+    return trials, near, prior
 
 
 def _plausible(counts: Ints, known: Knowledge) -> Flags:
@@ -210,121 +217,102 @@ def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
     return float(np.sqrt(max(coins.sum(), 0.1)))
 
 
-def _inferred(
-    counts: Ints, known: Knowledge, guesses: list[_Guesses], shares: Floats | None
-) -> Inferences:
-    """All pairs of |g1| and f at once, for groups of about the same size."""
-    groups, grid = len(guesses), known.frequency.size
-    group = np.repeat(np.arange(groups), [one.trials.size for one in guesses])
-    trials = np.concatenate([one.trials for one in guesses])
-    fit = _Fit.of(*count_log_likelihood(counts, group, trials, shares), group, trials)
-    prior = fit.log_prior(counts.sum(axis=1), known, guesses)
-    # A row leaves out the f that its number of trials all but excludes.
-    row, f = np.nonzero(prior > prior.max(axis=1, keepdims=True) - _EXCLUDED)
-    share = counts[:, 0] / counts.sum(axis=1)
-    joint = prior[row, f] + fit.given_frequency(row, f, known.share, share)
-    first = np.flatnonzero(np.diff(row, prepend=-1))
-    peak = np.full(groups, -np.inf)
-    np.maximum.at(peak, fit.group[row[first]], np.maximum.reduceat(joint, first))
-    weight = np.exp(joint - peak[fit.group[row]])
-    by_trials = np.bincount(row, weights=weight, minlength=fit.trials.size)
-    by_frequency = np.bincount(fit.group[row] * grid + f, weights=weight, minlength=groups * grid)
-    by_frequency = by_frequency.reshape(groups, grid)
-    best = np.lexsort((fit.trials, -by_trials, fit.group))
-    inside = by_frequency > by_frequency.max(axis=1, keepdims=True) * np.exp(-2.0)
-    return Inferences(
-        trials=fit.trials[best[np.searchsorted(fit.group[best], np.arange(groups))]],
-        frequency=known.frequency[by_frequency.argmax(axis=1)],
-        low=known.frequency[inside.argmax(axis=1)],
-        high=known.frequency[grid - 1 - inside[:, ::-1].argmax(axis=1)],
-    )
+def _given_frequency(fit: Floats, least: int, trials: Ints, share: Floats, likely: float) -> Floats:
+    """ln Pr[counts | n, f] for each candidate n (a line) and each candidate f, of ``share`` w.
 
-
-@dataclass(frozen=True)
-class _Fit:
-    """Numbers of trials that fit, those with the most ``terms`` (k that fit) first.
-
-    ``log_weight`` is ln Pr[counts | n, k] + ln C(n, k) for k from ``least`` on. ``blank`` are the
-    groups that nothing fits: all their candidates are kept, and are equally likely.
+    The value has k ~ Bin(n, w) of the n trials: (1-w)^n times a polynomial in the odds of w, whose
+    terms are taken at the odds of a ``likely`` w first, so that they stay within range.
     """
+    w = np.minimum(share, 1 - 1e-12)
+    log_odds = np.log(w) - np.log1p(-w)
+    usual = float(np.interp(likely, share, log_odds))
+    used = np.flatnonzero(np.isfinite(fit).any(axis=0))
+    k = least + used
+    terms = fit[:, used] + log_choose(trials[:, None], k) + k * usual
+    largest = terms.max(axis=1, keepdims=True)
+    centre = k[terms.max(axis=0).argmax()]
+    powers = np.exp(np.clip((k - centre)[:, None] * (log_odds - usual), -_LARGEST, _LARGEST))
+    # Not by BLAS, whose threads would wait for each other: the matrices are small, and many.
+    sums = np.log(np.einsum("nk,kf->nf", np.exp(terms - largest), powers))
+    return sums + largest + centre * (log_odds - usual) + trials[:, None] * np.log1p(-w)
 
-    group: Ints
-    trials: Ints
-    least: Ints
-    terms: Ints
-    log_weight: Floats
-    blank: Flags
 
-    @classmethod
-    def of(cls, fit: Floats, top: Ints, group: Ints, trials: Ints) -> _Fit:
-        """What is within 30 of the best fit of each group, in natural logarithms."""
-        best = np.full(int(group[-1]) + 1, -np.inf)
-        np.maximum.at(best, group, fit.max(axis=1))
-        blank = np.isneginf(best)
-        fit = np.where(blank[group][:, None], 0.0, fit)
-        kept = fit > (best - _NEGLIGIBLE)[group][:, None]
-        terms = kept.shape[1] - kept[:, ::-1].argmax(axis=1) - kept.argmax(axis=1)
-        terms = np.where(kept.any(axis=1), terms, 0)
-        rows = np.argsort(-terms, kind="stable")[: np.count_nonzero(terms)]
-        first, n, least = kept[rows].argmax(axis=1), trials[rows], top[rows]
-        column = first[:, None] + np.arange(int(terms.max()))
-        inside = column < (first + terms[rows])[:, None]
-        column = np.where(inside, column, 0)
-        k = np.where(inside, np.minimum(least[:, None] + column, n[:, None]), 0)
-        weight = fit[rows[:, None], column] + log_choose(
-            n[:, None], k, log_gamma(int(n.max()) + 2, 1.0)
-        )
-        weight = np.where(inside & kept[rows[:, None], column], weight, -np.inf)
-        return cls(group[rows], n, least + first, terms[rows], weight, blank)
+def count_log_likelihood(
+    counts: Ints, candidates: Ints, shares: Floats | None = None
+) -> tuple[Floats, int]:
+    """ln Pr[counts | n, k] for each candidate n and each k trials of the first value.
 
-    def log_prior(self, total: Ints, known: Knowledge, guesses: list[_Guesses]) -> Floats:
-        """ln Pr[|g1| | f]: s(f) up to the coin flips of Sampling.
+    Returns a line per candidate; column j stands for k = ``least`` + j, the second result. The
+    trials of all other values are summed out: a convolution of what each value allows.
+    """
+    total = int(counts.sum())
+    copies = total // candidates
+    least, most = counts[0] // (copies.max() + 1), counts[0] // copies.min()
+    fit = np.full((candidates.size, most - least + 1), -np.inf)
+    for c in np.unique(copies):
+        some = np.flatnonzero(copies == c)
+        state, start = _others(counts, int(c), int(candidates[some].max()), shares)
+        first = np.arange(-(-counts[0] // (c + 1)), counts[0] // c + 1)
+        n = candidates[some][:, None]
+        others = n - first
+        place = others - start
+        inside = (place >= 0) & (place < state.size)
+        found = log_choose(first, counts[0] - first * c) - log_choose(n, total % n)
+        found = found + _of_sum(np.maximum(others, 0), counts.size, shares)
+        found += np.append(state, -np.inf)[np.where(inside, place, -1)]
+        fit[np.ix_(some, first - least)] = found
+    return fit, int(least)
 
-        If s(f) is not below the group's size, the group was not sampled: |g1| = |g|.
-        """
-        near = np.stack([one.near for one in guesses])
-        if guesses[0].spread == 0.0:
-            return np.where(near, 0.0, -np.inf)[self.group]
-        spread = np.array([one.spread for one in guesses])[self.group][:, None]
-        sampled = known.size < total[:, None]
-        # In place: these are the largest arrays of the attack.
-        prior = np.where(near & sampled, known.size, np.inf)[self.group]
-        prior -= self.trials[:, None]
-        prior /= spread
-        prior *= prior
-        prior *= -0.5
-        prior -= np.log(spread)
-        whole = np.flatnonzero(self.trials == total[self.group])
-        unlimited = near & ~sampled
-        prior[whole] = np.where(unlimited[self.group[whole]], 0.0, prior[whole])
-        return prior
 
-    def given_frequency(self, row: Ints, f: Ints, share: Floats, about: Floats) -> Floats:
-        """ln Pr[counts | n, f] of rows and candidates f.
+def _others(counts: Ints, copies: int, most: int, shares: Floats | None) -> tuple[Floats, int]:
+    """ln of the weights of all values but the first, by their k from the least sum on, and that.
 
-        The value has k ~ Bin(n, w) of the n trials: a polynomial in the odds of w,
-        summed from the end where its terms do not grow. ``about`` is a likely w of each group.
-        """
-        w = np.minimum(share, 1 - 1e-12)
-        log_odds, log_rest = np.log(w) - np.log1p(-w), np.log1p(-w)
-        likely = np.interp(about, share, log_odds)[self.group]
-        columns = np.arange(self.log_weight.shape[1])
-        log_terms = self.log_weight + (self.least[:, None] + columns) * likely[:, None]
-        largest = log_terms.max(axis=1)
-        term = np.exp(log_terms - largest[:, None])
-        last = np.maximum(self.terms - 1, 0)[:, None]
-        backwards = np.take_along_axis(term, np.abs(last - columns), axis=1)
-        backwards[columns > last] = 0.0
-        both = np.stack([term, backwards], axis=1).reshape(-1, columns.size)
-        away = log_odds[f] - likely[row]
-        rising = away > 0
-        at, ratio = 2 * row + rising, np.exp(-np.abs(away))
-        sums = np.zeros(row.size)
-        ends = np.searchsorted(-self.terms[row], -columns)
-        for column in columns[::-1]:
-            some = slice(int(ends[column]))
-            sums[some] = sums[some] * ratio[some] + both[at[some], column]
-        power = self.least[row] + np.where(rising, last[row, 0], 0)
-        with np.errstate(divide="ignore"):
-            found = np.log(sums) + largest[row] + self.trials[row] * log_rest[f] + power * away
-        return np.where(self.blank[self.group[row]], 0.0, found)
+    A weight is that of the k, times the number of ways to give some of them an extra copy.
+    """
+    lowest, highest = -(-counts // (copies + 1)), counts // copies
+    room, least = most - int(lowest.sum()) + 1, int(lowest[1:].sum())
+    if (lowest > highest).any() or room <= 0:  # no number of trials fits
+        return np.zeros(0), least
+    state, scale = np.ones(1), 0.0
+    for value in np.flatnonzero(counts[1:]) + 1:
+        k = np.arange(lowest[value], min(highest[value], lowest[value] + room - 1) + 1)
+        weight = log_choose(k, counts[value] - k * copies)
+        weight += _prior(k, None if shares is None else shares[[0, value]])
+        state = np.convolve(state, np.exp(weight - weight.max()))[:room]
+        scale += float(weight.max() + np.log(state.max()))
+        state /= state.max()
+    with np.errstate(divide="ignore"):
+        return np.log(state) + scale, least
+
+
+def _prior(k: Ints, shares: Floats | None) -> Floats:
+    """ln of the weight of k trials of a value: Pólya's law, or the multinomial law of its share.
+
+    ``shares`` are those of the value that is sought, and of this one.
+    """
+    if shares is None:
+        return _log_gamma(k, _VAGUE) - _log_gamma(k, 1.0)
+    return np.asarray(k * np.log(shares[1] / (1 - shares[0])) - _log_gamma(k, 1.0))
+
+
+def _of_sum(k: Ints, domain_size: int, shares: Floats | None) -> Floats:
+    """ln of the factor that goes with the k of all values but the first together."""
+    if shares is not None:
+        return _log_gamma(k, 1.0)
+    return _log_gamma(k, 1.0) - _log_gamma(k, _VAGUE * (domain_size - 1))
+
+
+def log_choose(n: Ints, k: Ints) -> Floats:
+    """ln C(n, k); k must not be above n."""
+    return _log_gamma(n, 1.0) - _log_gamma(k, 1.0) - _log_gamma(n - k, 1.0)
+
+
+def _log_gamma(k: Ints, offset: float) -> Floats:
+    """ln Γ(k + offset) - ln Γ(offset): with offset 1, this is ln k!."""
+    return _table(offset, int(k.max(initial=0)).bit_length())[k]
+
+
+@lru_cache(maxsize=64)
+def _table(offset: float, bits: int) -> Floats:
+    """The same for k = 0, 1, …, with so many binary digits."""
+    return np.concatenate(([0.0], np.cumsum(np.log(np.arange((1 << bits) - 1) + offset))))

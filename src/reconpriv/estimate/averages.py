@@ -20,11 +20,11 @@ import numpy as np
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.figure import AVERAGE, SUM, Figure, impossible
-from reconpriv.ask.selections import Selected
+from reconpriv.ask.question import Question
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Settings, coin_flips
 from reconpriv.estimate.linear import share_of_margins
-from reconpriv.estimate.measures import Measure, refuse_infinite
+from reconpriv.estimate.measures import refuse_infinite
 from reconpriv.estimate.shares import Labels, check_unbiased, empty_figure
 from reconpriv.estimate.total_limits import Arranged, SignedTotals, arranged
 from reconpriv.estimate.totals import Totals, WeightedTotal, indicator, totals
@@ -35,50 +35,21 @@ _ROUNDING = 1e-12  # of a variance, as a share of the square of its total
 UNTOLD = "the denominator may be zero, so any average is possible"
 
 
-@dataclass(frozen=True)
-class AverageOf:
-    """An average or a sum of a measure among the records of a selection."""
-
-    kind: str
-    measure: Measure
-    selected: Selected
-    name: str
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        return f"{self.kind} of {self.measure.name} among {self.selected.text}"
-
-    def counts_holders(self, found: Totals) -> bool:
-        """Whether it is about a public number of those who hold some sensitive values."""
-        some = bool(self.selected.values) or found.values is not None
-        return self.measure.number is not None and some
-
-    @property
-    def public(self) -> bool:
-        """Whether it is about public columns alone."""
-        return self.measure.scores is None and self.selected.values is None
-
-    @property
-    def nobody(self) -> bool:
-        """Whether no sensitive value satisfies the condition, so that nobody can."""
-        return self.selected.values == ()
+def counts_holders(asked: Question, found: Totals) -> bool:
+    """Return True if it is about a public number of those who hold some sensitive values."""
+    some = bool(asked.selected.values) or found.values is not None
+    return asked.measured.number is not None and some
 
 
 def average_rows(
-    answerer: Answerer,
-    asked: AverageOf,
-    by: Sequence[str],
-    settings: Settings,
-    *,
-    simultaneous: bool = False,
+    answerer: Answerer, asked: Question, by: Sequence[str], settings: Settings
 ) -> list[tuple[Labels, Figure]]:
     """An average or a sum for every combination of the given attributes that occurs."""
     check_unbiased(settings, f"A{'n average' if asked.kind == AVERAGE else ' sum'}")
-    refuse_infinite(answerer, asked.measure, asked.selected, asked.kind)
+    refuse_infinite(answerer, asked)
     rows, *ends = (
-        _Rows.of(answerer, replace(asked, measure=measure), by, settings, simultaneous).figures(by)
-        for measure in (asked.measure, *(asked.measure.ends or ()))
+        _Rows.of(answerer, replace(asked, measure=measure), by, settings).figures(by)
+        for measure in (asked.measured, *(asked.measured.ends or ()))
     )
     if ends:
         lowest, highest = ([figure for _, figure in end] for end in ends)
@@ -119,7 +90,7 @@ class _Rows:
     """
 
     answerer: Answerer
-    asked: AverageOf
+    asked: Question
     public: list[str]
     settings: Settings
     wanted: list[WeightedTotal]
@@ -127,17 +98,12 @@ class _Rows:
 
     @classmethod
     def of(
-        cls,
-        answerer: Answerer,
-        asked: AverageOf,
-        by: Sequence[str],
-        settings: Settings,
-        simultaneous: bool,
+        cls, answerer: Answerer, asked: Question, by: Sequence[str], settings: Settings
     ) -> _Rows:
         """The rows of the given attributes, the sensitive one perhaps among them."""
         sensitive = answerer.cells.schema.sensitive.name
         public, each = [one for one in by if one != sensitive], sensitive in by
-        if each and asked.measure.scores is not None:
+        if each and asked.measured.scores is not None:
             raise InputError(
                 f"The {asked.kind} of {sensitive!r} cannot be grouped by {sensitive!r} itself.",
                 hint="Leave it out of GROUP BY.",
@@ -145,9 +111,7 @@ class _Rows:
         wanted = _totals_of(asked, answerer.design.domain_size, each=each)
         found = totals(answerer, wanted, public, margins=settings.margins)
         rows = cls(answerer, asked, public, settings, wanted, found)
-        if simultaneous:
-            rows = replace(rows, settings=replace(settings, intervals=max(len(rows.shown), 1)))
-        return rows
+        return replace(rows, settings=settings.together(len(rows.shown)))
 
     @property
     def shown(self) -> list[int]:
@@ -183,7 +147,7 @@ class _Rows:
             label = dict(labels[i])
             if found.values is not None:
                 label[schema.sensitive.name] = schema.domain[found.values[i]]
-            figure = empty_figure(asked.text, asked.kind, asked.name, settings.confidence)
+            figure = empty_figure(asked, settings)
             if not asked.nobody and found.records[i, 1] != 0:
                 exact = is_exact(asked, found, i)
                 remarks = base_remarks(self.answerer, asked, found, i, exact=exact)
@@ -210,7 +174,7 @@ class _Rows:
         found, z, possible = self.found, self.settings.z, self._possible
         top, bottom = found.estimates.T
         limits = Range(*fieller_limits(top, bottom, found.covariances, z, possible))
-        if self.asked.counts_holders(found):
+        if counts_holders(self.asked, found):
             start = np.where(told, value, possible.low)
             ends = self._signed.averages(start, found.covariances, limits, possible)
             pairs = zip(ends, possible, strict=True)
@@ -224,12 +188,12 @@ class _Rows:
     def _sum_limits(self, value: Floats, variance: Floats) -> Range:
         """Limits of a sum of numbers, or normal ones of a sum of sensitive values."""
         asked, found, z = self.asked, self.found, self.settings.z
-        if asked.counts_holders(found):
+        if counts_holders(asked, found):
             limits = Range(*self._signed.limits(np.zeros_like(value), found.covariances))
         else:
             half, records = z * np.sqrt(variance), found.records[:, 1]
             bottom, top = (np.where(records > 0, end, 0.0) * records for end in self._possible)
-            chosen, scores = asked.selected.values, asked.measure.scores
+            chosen, scores = asked.selected.values, asked.measured.scores
             if chosen is not None or scores is None or np.isnan(scores).any():  # fewer may count
                 bottom, top = np.minimum(bottom, 0.0), np.maximum(top, 0.0)
             ends = (value - half, value + half)
@@ -239,7 +203,7 @@ class _Rows:
     @property
     def _possible(self) -> Range:
         """The smallest and the largest number that a record may have."""
-        scores, chosen = self.asked.measure.scores, self.asked.selected.values
+        scores, chosen = self.asked.measured.scores, self.asked.selected.values
         if scores is None:
             return Range(self.found.low, self.found.high)
         known = scores if chosen is None else scores[list(chosen)]
@@ -277,9 +241,9 @@ class _Rows:
         return Range(low, high)
 
 
-def _totals_of(asked: AverageOf, m: int, *, each: bool) -> list[WeightedTotal]:
+def _totals_of(asked: Question, m: int, *, each: bool) -> list[WeightedTotal]:
     """The sum and the number of records."""
-    measure, selected = asked.measure, asked.selected
+    measure, selected = asked.measured, asked.selected
     if measure.number is not None:
         values, number = None if each else indicator(selected.values, m), measure.number
         records = WeightedTotal(selected, values, present=number)
@@ -290,22 +254,22 @@ def _totals_of(asked: AverageOf, m: int, *, each: bool) -> list[WeightedTotal]:
     return [WeightedTotal(selected, tuple(line.tolist())) for line in (scored, member)]
 
 
-def is_exact(asked: AverageOf, found: Totals, row: int | slice) -> bool:
+def is_exact(asked: Question, found: Totals, row: int | slice) -> bool:
     """Whether only public columns take part, and are published exactly."""
     noise, size = found.covariances[row], found.estimates[row]
     certain = bool(
         np.abs(noise).max(initial=0.0) <= _ROUNDING * (1.0 + np.abs(size).max(initial=0.0) ** 2)
     )
-    unchanged = not asked.measure.remarks and not asked.selected.remarks
+    unchanged = not asked.measured.remarks and not asked.selected.remarks
     return asked.public and found.values is None and unchanged and certain
 
 
 def base_remarks(
-    answerer: Answerer, asked: AverageOf, found: Totals, row: int, *, exact: bool
+    answerer: Answerer, asked: Question, found: Totals, row: int, *, exact: bool
 ) -> tuple[str, ...]:
     """What the figure rests on."""
     design = answerer.design
-    remarks = [*asked.selected.remarks, *asked.measure.remarks]
+    remarks = [*asked.selected.remarks, *asked.measured.remarks]
     if asked.public and found.values is None:
         remarks += [coin_flips(design.sampling)] if design.sampling.coins and not exact else []
         return tuple(remarks)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.figure import DIFFERENCE, POINTS, RATIO, Answer, Figure, impossible
-from reconpriv.ask.selections import Selected, public_part
+from reconpriv.answers.figure import DIFFERENCE, POINTS, RATIO, SHARE, Answer, Figure, impossible
+from reconpriv.ask.question import Question
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Estimate, Settings
 from reconpriv.estimate.pieces import cut_into_pieces
-from reconpriv.estimate.shares import ShareOf, check_unbiased, share_rows
+from reconpriv.estimate.shares import check_unbiased, share_rows
 from reconpriv.messages.readable import Plottable
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.combined_limits import (
@@ -30,7 +30,6 @@ from reconpriv.theory.estimation.combined_limits import (
     ratio_limits,
 )
 
-COUNTS, SHARES = "count", "share"
 NO_RATIO = "the denominator may be zero, so the ratio is undefined"
 SAME = "both sides are about the same records, so they are equal, whatever they are"
 
@@ -69,7 +68,7 @@ class Comparison(Plottable):
     @property
     def difference_answer(self) -> Figure:
         """The difference as an answer."""
-        kind = POINTS if self.of == SHARES else DIFFERENCE
+        kind = POINTS if self.of == SHARE else DIFFERENCE
         limits = self.difference, self.difference_low, self.difference_high
         return self._derived("a - b", kind, *limits, self.standard_error)
 
@@ -115,29 +114,9 @@ class Comparison(Plottable):
         return f"The two {self.of}s differ in the original table ({shown})."
 
 
-@dataclass(frozen=True)
-class Side:
-    """One side of a comparison: a count, or a share of the records that it is among."""
-
-    counted: Selected
-    among: Selected | None
-
-
-def side_of(selected: Selected, among: Selected | None, of: str) -> Side:
-    """A count, or a share among the records with the same public values."""
-    if of == COUNTS:
-        return Side(selected, None)
-    if of != SHARES:
-        raise InputError(f"A comparison is of {COUNTS!r} or {SHARES!r}; got {of!r}.")
-    if among is None and selected.values is None:
-        raise InputError(
-            "A comparison of shares needs a condition on the sensitive column.",
-            hint='Add one, or compare counts with of="count".',
-        )
-    return Side(selected, public_part(selected) if among is None else among)
-
-
-def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings) -> Comparison:
+def compare_sides(
+    answerer: Answerer, one: Question, other: Question, settings: Settings
+) -> Comparison:
     """Both sides, with limits of their difference and their ratio.
 
     The limits are combined from those of the pieces that the sides are made of. Shares of known
@@ -158,7 +137,7 @@ def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings
             )
     values = [_number(figure.value) for figure in figures]
     sizes = [_size(answerer, side, settings) for side in sides]
-    asked, z = [side.counted for side in sides], settings.z
+    asked, z = [side.selected for side in sides], settings.z
     if one.among is not None and one.among.values is not None:
         found = cut_into_pieces(answerer, [*asked, one.among], (), settings)
         top, other_top, bottom = found.members
@@ -193,7 +172,7 @@ def compare_sides(answerer: Answerer, one: Side, other: Side, settings: Settings
     else:
         remarks.append(NO_RATIO)
     return Comparison(
-        of=COUNTS if one.among is None else SHARES,
+        of=one.kind,
         a=figures[0],
         b=figures[1],
         difference=difference,
@@ -222,10 +201,10 @@ def _number(value: Value) -> float:
     return float(value or 0.0)
 
 
-def _refuse_cut(answerer: Answerer, sides: tuple[Side, Side], settings: Settings) -> None:
+def _refuse_cut(answerer: Answerer, sides: tuple[Question, Question], settings: Settings) -> None:
     """Refuse parts of protection groups: no test can tell them apart."""
     for side in sides:
-        for selected in (side.counted, side.among):
+        for selected in (side.selected, side.among):
             if selected and selected.values and answerer.count(selected, settings).cut_groups:
                 raise InputError(
                     f"{selected.text!r} cuts protection groups, and nothing tells how sensitive"
@@ -234,14 +213,14 @@ def _refuse_cut(answerer: Answerer, sides: tuple[Side, Side], settings: Settings
                 )
 
 
-def _figure(answerer: Answerer, side: Side, settings: Settings) -> Estimate | Figure:
+def _figure(answerer: Answerer, side: Question, settings: Settings) -> Estimate | Figure:
     if side.among is None:
-        return answerer.count(side.counted, settings)
-    ((_, found),) = share_rows(answerer, ShareOf(side.counted, side.among), (), settings)
+        return answerer.count(side.selected, settings)
+    ((_, found),) = share_rows(answerer, side, (), settings)
     return found
 
 
-def _size(answerer: Answerer, side: Side, settings: Settings) -> float:
+def _size(answerer: Answerer, side: Question, settings: Settings) -> float:
     """The number of records that a share is among; 1 for a count."""
     if side.among is None:
         return 1.0

@@ -233,10 +233,11 @@ ESTIMATORS = Registry(
 
 @dataclass(frozen=True)
 class Settings:
-    """How to estimate; ``intervals`` are to hold together."""
+    """How to estimate; ``intervals`` are to hold together, those of a table if ``simultaneous``."""
 
     estimator: str = "mle"
     confidence: float = 0.95
+    simultaneous: bool = False
     intervals: int = 1
 
     def __post_init__(self) -> None:
@@ -258,6 +259,14 @@ class Settings:
     def margins(self) -> bool:
         """Whether margins are used if there are any."""
         return ESTIMATORS[self.estimator].margins
+
+    def times(self, rows: int) -> Settings:
+        """The same for so many times as many intervals, if they are to hold together."""
+        return replace(self, intervals=self.intervals * max(rows, 1)) if self.simultaneous else self
+
+    def together(self, rows: int) -> Settings:
+        """The same for the rows of one table, which have no table below them."""
+        return replace(self.times(rows), simultaneous=False)
 
     @property
     def z(self) -> float:

@@ -22,8 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconpriv.answers.answerer import Answerer
+from reconpriv.answers.figure import AVERAGE, QUANTILE, SUM
 from reconpriv.ask.comparisons import unknown_column
 from reconpriv.ask.conditions import Selectable
+from reconpriv.ask.question import Question
 from reconpriv.ask.selections import Selected
 from reconpriv.ask.sql.text import written_condition, written_name
 from reconpriv.cells.cube import Cells, Cube
@@ -133,6 +135,27 @@ def measure_of(
     numbers, steps = _numbers(column, values, recoding, ranked=ranked)
     found = [Measure(asked, ColumnNumber(index, one), None, steps) for one in numbers]
     return _with_ends(*found)
+
+
+_FUNCTIONS = {AVERAGE: "avg", SUM: "sum"}
+
+
+def question_of_measure(
+    records: Selectable,
+    kind: str,
+    column: str,
+    selected: Selected,
+    scores: Scores | None,
+    share: float = 0.5,
+) -> Question:
+    """An average, a sum or a quantile of a column."""
+    measure = measure_of(records, column, scores, ranked=kind == QUANTILE)
+    if kind == QUANTILE:
+        arguments = measure.name if share == 0.5 else f"{measure.name}, {share:g}"
+        name = f"{'median' if share == 0.5 else 'quantile'}({arguments})"
+    else:
+        name = f"{_FUNCTIONS[kind]}({measure.name})"
+    return Question(kind, selected, measure=measure, share=share, name=name)
 
 
 def has_numbers(schema: Schema, name: str, *, ranked: bool = False) -> bool:
@@ -321,8 +344,9 @@ def _number(value: Value) -> float:
     return float("inf") if math.isnan(value) else float(value)
 
 
-def refuse_infinite(answerer: Answerer, measure: Measure, selected: Selected, kind: str) -> None:
+def refuse_infinite(answerer: Answerer, asked: Question) -> None:
     """Refuse records whose number is infinite or undefined, or may be in a bin without an end."""
+    measure, selected, kind = asked.measured, asked.selected, asked.kind
     if measure.steps is not None:
         return
     if measure.number is None:

@@ -22,14 +22,14 @@ import numpy as np
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.figure import QUANTILE, Figure
-from reconpriv.ask.selections import Selected
+from reconpriv.ask.question import Question
 from reconpriv.cells.cube import Cube
 from reconpriv.cells.sums import Sums, stacked_sums, sum_selections
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
-from reconpriv.estimate.averages import AverageOf, base_remarks, is_exact
+from reconpriv.estimate.averages import base_remarks, is_exact
 from reconpriv.estimate.counts import Settings
-from reconpriv.estimate.measures import Ladder, Measure, ladder_of, refuse_infinite
+from reconpriv.estimate.measures import Ladder, ladder_of, refuse_infinite
 from reconpriv.estimate.public_rows import PublicRows
 from reconpriv.estimate.set_counts import SetCounts, UncutCounts, parts_of
 from reconpriv.estimate.shares import Labels, by_sensitive_value, check_unbiased, empty_figure
@@ -172,52 +172,38 @@ def check_share(share: float) -> float:
 
 
 def quantile_rows(
-    answerer: Answerer,
-    measure: Measure,
-    share: float,
-    selected: Selected,
-    by: Sequence[str],
-    settings: Settings,
-    *,
-    name: str,
-    simultaneous: bool = False,
+    answerer: Answerer, asked: Question, by: Sequence[str], settings: Settings
 ) -> list[tuple[Labels, Figure]]:
     """A quantile for every combination of the given attributes that occurs."""
     check_unbiased(settings, "A quantile")
-    refuse_infinite(answerer, measure, selected, QUANTILE)
+    check_share(asked.share)
+    refuse_infinite(answerer, asked)
     sensitive = answerer.cells.schema.sensitive.name
     public = [one for one in by if one != sensitive]
-    asked = AverageOf("median" if share == 0.5 else f"{share:g}-quantile", measure, selected, name)
     if sensitive not in by:
-        return _rows(answerer, asked, share, public, settings, simultaneous=simultaneous)
-    if measure.scores is not None:
+        return _rows(answerer, asked, public, settings)
+    if asked.measured.scores is not None:
         raise InputError(
             f"A quantile of {sensitive!r} cannot be grouped by {sensitive!r} itself.",
             hint="Leave it out of GROUP BY.",
         )
 
     def of_value(value: int, public: list[str], settings: Settings) -> list[tuple[Labels, Figure]]:
-        one = replace(asked, selected=replace(selected, values=(value,)))
-        return _rows(answerer, one, share, public, settings, simultaneous=simultaneous)
+        held = replace(asked.selected, values=(value,))
+        return _rows(answerer, replace(asked, selected=held), public, settings)
 
-    return by_sensitive_value(
-        answerer, selected.values, by, settings, of_value, simultaneous=simultaneous
-    )
+    return by_sensitive_value(answerer, asked.selected.values, by, settings, of_value)
 
 
 def _rows(
-    answerer: Answerer, asked: AverageOf, share: float, public: list[str], settings: Settings,
-    *, simultaneous: bool,
-) -> list[tuple[Labels, Figure]]:  # fmt: skip
-    ladder = ladder_of(answerer, asked.measure)
+    answerer: Answerer, asked: Question, public: list[str], settings: Settings
+) -> list[tuple[Labels, Figure]]:
+    ladder, share = ladder_of(answerer, asked.measured), asked.share
     whole = _whole(answerer, asked, ladder, public, settings)
-    if simultaneous:
-        every = max(whole.groups.size, 1)
-        settings = replace(settings, intervals=settings.intervals * every)
+    settings = settings.together(whole.groups.size)
     labels = answerer.labels(public, whole.keys)
     if asked.nobody or not labels or not whole.records[:, 0].any():
-        return [(one, empty_figure(asked.text, QUANTILE, asked.name, settings.confidence))
-                for one in labels]  # fmt: skip
+        return [(one, empty_figure(asked, settings)) for one in labels]
     values = tuple(np.flatnonzero(_member(asked, ladder, answerer.design.domain_size)).tolist())
     number = ladder.number
 
@@ -241,7 +227,7 @@ def _rows(
 
 
 def _whole(
-    answerer: Answerer, asked: AverageOf, ladder: Ladder, public: list[str], settings: Settings
+    answerer: Answerer, asked: Question, ladder: Ladder, public: list[str], settings: Settings
 ) -> Totals:
     """The number of records that each quantile is among."""
     member = _member(asked, ladder, answerer.design.domain_size)
@@ -252,7 +238,7 @@ def _whole(
     return totals(answerer, terms, public, margins=settings.margins)
 
 
-def _member(asked: AverageOf, ladder: Ladder, m: int) -> Floats:
+def _member(asked: Question, ladder: Ladder, m: int) -> Floats:
     """1 for the sensitive values that are asked about and, if they are ranked, have a place."""
     member = np.array(indicator(asked.selected.values, m))
     return member if ladder.scores is None else member * ~np.isnan(ladder.scores)
@@ -412,7 +398,7 @@ def _found(
 
 def _figure(
     answerer: Answerer,
-    asked: AverageOf,
+    asked: Question,
     whole: Totals,
     row: int,
     shown: tuple[Value, Value, Value],
@@ -421,14 +407,15 @@ def _figure(
     unsure: bool,
 ) -> Figure:
     if whole.records[row, 0] == 0:
-        return empty_figure(asked.text, QUANTILE, asked.name, settings.confidence)
+        return empty_figure(asked, settings)
     exact = is_exact(asked, whole, row)
     remarks = base_remarks(answerer, asked, whole, row, exact=exact)
     if not exact and unsure:
         remarks = (*remarks, NOBODY)
-    (value, low, high), kind = shown, asked.kind if asked.kind == "median" else QUANTILE
+    value, low, high = shown
     return replace(
-        empty_figure(asked.text, kind, asked.name, settings.confidence),
+        empty_figure(asked, settings),
+        kind="median" if asked.share == 0.5 else QUANTILE,
         value=value,
         low=low,
         high=high,

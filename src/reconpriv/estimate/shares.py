@@ -8,14 +8,14 @@ its limits are combined from those of the two counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from reconpriv.answers.answerer import Answerer
-from reconpriv.answers.figure import IMPOSSIBLE, SHARE, Figure, impossible
-from reconpriv.ask.selections import Selected, both, public_part
+from reconpriv.answers.figure import IMPOSSIBLE, Figure, impossible
+from reconpriv.ask.question import Question
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Estimate, Settings
@@ -30,38 +30,6 @@ _ZERO = Estimate("", 0.0, 0.0, 0.0, 0.95, 0.0, True, "exact", 0, 0, 0.0)
 Labels = dict[str, Value]
 
 
-@dataclass(frozen=True)
-class ShareOf:
-    """A share: the records ``counted``, all of which are ``among`` others."""
-
-    counted: Selected
-    among: Selected
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        if self.among.text == self.counted.text:  # among those with the same public values
-            return f"share of {self.counted.text}"
-        return f"share of {self.counted.text} among {self.among.text}"
-
-    @property
-    def known(self) -> bool:
-        """Whether the number of records that it is among is known exactly."""
-        return self.among.values is None
-
-
-def asked_share(counted: Selected, among: Selected | None) -> ShareOf:
-    """A share among the records of a condition, or among those with the same public values."""
-    if among is not None:
-        return ShareOf(both(counted, among), among)
-    if counted.values is None:
-        raise InputError(
-            "A share needs a condition on the sensitive column, or the records that it is among.",
-            hint='For example release.share("sex = \'Female\'", among="age < 30").',
-        )
-    return ShareOf(counted, public_part(counted))
-
-
 def check_unbiased(settings: Settings, what: str) -> None:
     """Refuse an estimator that has no covariances."""
     if settings.counts is not None or settings.model:
@@ -72,69 +40,51 @@ def check_unbiased(settings: Settings, what: str) -> None:
 
 
 def share_rows(
-    answerer: Answerer,
-    asked: ShareOf,
-    by: Sequence[str],
-    settings: Settings,
-    *,
-    name: str = SHARE,
-    simultaneous: bool = False,
+    answerer: Answerer, asked: Question, by: Sequence[str], settings: Settings
 ) -> list[tuple[Labels, Figure]]:
     """A share for every combination of the given attributes that occurs among the records.
 
     With the sensitive attribute among them, each value has its share among the records that agree
-    on the others.
+    on the others, or ``within`` those of its holders.
     """
     if settings.model:
         check_unbiased(settings, "A share")
     sensitive = answerer.cells.schema.sensitive.name
+    if asked.within and sensitive in by:
+        return _shares_within(answerer, asked, by, settings)
     public = [one for one in by if one != sensitive]
-    below = {_key(labels, public): one for labels, one in
-             answerer.table(asked.among, public, settings, simultaneous=simultaneous)}  # fmt: skip
+    table = answerer.table(asked.base, public, settings)
+    below = {_key(labels, public): one for labels, one in table}
     if sensitive in by and not asked.known:
         raise InputError(
             f"Shares by {sensitive!r} need records that are chosen by public columns.",
             hint="Leave the sensitive column out of GROUP BY or out of the condition.",
         )
-    above = answerer.table(asked.counted, list(by), settings, simultaneous=simultaneous)
+    above = answerer.table(asked.selected, list(by), settings)
     if asked.known:
         if list(by) == public and len(above) < len(below):  # where nobody can be counted, it is 0
             found = {_key(labels, public): one for labels, one in above}
             above = [(dict(zip(public, key, strict=True)), found.get(key, _ZERO)) for key in below]
         return [
-            (labels, of_known(one, below[_key(labels, public)], asked, settings, name))
+            (labels, of_known(one, below[_key(labels, public)], asked, settings))
             for labels, one in above
         ]
     check_unbiased(settings, "A share among the holders of a sensitive value")
-    if simultaneous:
-        settings = replace(settings, intervals=settings.intervals * max(len(below), 1))
-    return _of_estimated(answerer, asked, public, above, below, settings, name)
+    return _of_estimated(answerer, asked, public, above, below, settings.together(len(below)))
 
 
-def shares_within(
-    answerer: Answerer,
-    asked: ShareOf,
-    by: Sequence[str],
-    settings: Settings,
-    *,
-    name: str = SHARE,
-    simultaneous: bool = False,
+def _shares_within(
+    answerer: Answerer, asked: Question, by: Sequence[str], settings: Settings
 ) -> list[tuple[Labels, Figure]]:
-    """The same, but by the sensitive attribute each share is among the holders of that value."""
-    if answerer.cells.schema.sensitive.name not in by:
-        return share_rows(answerer, asked, by, settings, name=name, simultaneous=simultaneous)
+    """The share of each sensitive value among its holders."""
 
     def of_value(value: int, public: list[str], settings: Settings) -> list[tuple[Labels, Figure]]:
-        held = asked.counted.values is None or value in asked.counted.values
-        inner = ShareOf(
-            replace(asked.counted, values=(value,) if held else ()),
-            replace(asked.among, values=(value,)),
-        )
-        return share_rows(answerer, inner, public, settings, name=name, simultaneous=simultaneous)
+        held = asked.selected.values is None or value in asked.selected.values
+        counted = replace(asked.selected, values=(value,) if held else ())
+        base = replace(asked.base, values=(value,))
+        return share_rows(answerer, replace(asked, selected=counted, among=base), public, settings)
 
-    return by_sensitive_value(
-        answerer, asked.among.values, by, settings, of_value, simultaneous=simultaneous
-    )
+    return by_sensitive_value(answerer, asked.base.values, by, settings, of_value)
 
 
 def by_sensitive_value(
@@ -143,15 +93,12 @@ def by_sensitive_value(
     by: Sequence[str],
     settings: Settings,
     of_value: Callable[[int, list[str], Settings], list[tuple[Labels, Figure]]],
-    *,
-    simultaneous: bool,
 ) -> list[tuple[Labels, Figure]]:
     """The rows of each sensitive value (of those that are chosen), with it among the labels."""
     schema = answerer.cells.schema
     sensitive, values = schema.sensitive.name, range(schema.domain_size)
     several = list(values) if chosen is None else list(chosen)
-    if simultaneous:
-        settings = replace(settings, intervals=max(len(several), 1))
+    settings = settings.times(len(several))
     rows = []
     for value in several:
         for labels, figure in of_value(value, [one for one in by if one != sensitive], settings):
@@ -164,17 +111,15 @@ def _key(labels: Labels, names: Sequence[str]) -> tuple[Value, ...]:
     return tuple(labels[name] for name in names)
 
 
-def of_known(
-    count: Estimate, among: Estimate, asked: ShareOf, settings: Settings, name: str
-) -> Figure:
+def of_known(count: Estimate, among: Estimate, asked: Question, settings: Settings) -> Figure:
     """The count and its limits over the number of records."""
     records = among.count
     if records == 0:
-        return empty_figure(asked.text, SHARE, name, settings.confidence)
+        return empty_figure(asked, settings)
     about = among.remarks if count.exact else ()
     remarks = tuple(dict.fromkeys((*count.remarks, *about)))
     return replace(
-        empty_figure(asked.text, SHARE, name, settings.confidence),
+        empty_figure(asked, settings),
         value=count.count / records,
         low=count.low / max(among.high, count.low),
         high=min(count.high / among.low, 1.0) if among.low > 0 else 1.0,
@@ -189,25 +134,24 @@ def of_known(
     )
 
 
-def empty_figure(query: str, kind: str, name: str, confidence: float) -> Figure:
-    """What is said about no record at all."""
+def empty_figure(asked: Question, settings: Settings) -> Figure:
+    """The answer about no record at all."""
     return Figure(
-        query, kind, name, None, None, None, confidence, None, False, "none", 0, 0, 0.0,
-        (NO_RECORDS,),
+        asked.text, asked.kind, asked.name, None, None, None, settings.confidence, None, False,
+        "none", 0, 0, 0.0, (NO_RECORDS,),
     )  # fmt: skip
 
 
 def _of_estimated(
     answerer: Answerer,
-    asked: ShareOf,
+    asked: Question,
     public: list[str],
     above: list[tuple[Labels, Estimate]],
     below: dict[tuple[Value, ...], Estimate],
     settings: Settings,
-    name: str,
 ) -> list[tuple[Labels, Figure]]:
     """Ratios of two estimated counts."""
-    found = cut_into_pieces(answerer, [asked.counted, asked.among], public, settings)
+    found = cut_into_pieces(answerer, [asked.selected, asked.base], public, settings)
     labels = answerer.labels(public, found.keys)
     shares = pieces_shares(found, settings)
     counted = {_key(one, public): estimate for one, estimate in above}
@@ -215,7 +159,7 @@ def _of_estimated(
     for i, one in enumerate(labels):
         key = _key(one, public)
         top, bottom = counted.get(key, _ZERO), below.get(key, _ZERO)
-        rows.append((one, ratio_figure(top, bottom, shares[i], asked, settings, name)))
+        rows.append((one, ratio_figure(top, bottom, shares[i], asked, settings)))
     order = {key: i for i, key in enumerate(below)}
     return sorted(rows, key=lambda row: order.get(_key(row[0], public), len(order)))
 
@@ -238,12 +182,11 @@ def pieces_shares(found: Pieces, settings: Settings) -> list[ShareLimits]:
 
 
 def ratio_figure(
-    top: Estimate, bottom: Estimate, limits: ShareLimits, asked: ShareOf,
-    settings: Settings, name: str,
-) -> Figure:  # fmt: skip
+    top: Estimate, bottom: Estimate, limits: ShareLimits, asked: Question, settings: Settings
+) -> Figure:
     """A share of an estimated number of records, from both counts and its limits."""
     if bottom.high == 0:
-        return empty_figure(asked.text, SHARE, name, settings.confidence)
+        return empty_figure(asked, settings)
     z = settings.z
     low, high, covariance = limits
     if top.cut_groups or bottom.cut_groups:
@@ -261,7 +204,7 @@ def ratio_figure(
     else:
         remarks = (*remarks, UNSURE)
     return replace(
-        empty_figure(asked.text, SHARE, name, settings.confidence),
+        empty_figure(asked, settings),
         value=value,
         low=low,
         high=high,

@@ -10,20 +10,19 @@ import numpy as np
 from reconpriv.answers.answerer import Answerer
 from reconpriv.answers.ask import answer_many, answer_one
 from reconpriv.answers.crosstab import Crosstab, cross_tabulate
-from reconpriv.answers.figure import AVERAGE, COUNT, QUANTILE, SHARE, SUM, Answer, Figure
+from reconpriv.answers.figure import AVERAGE, COUNT, QUANTILE, SUM, Answer, Figure
 from reconpriv.answers.select_rows import answer_select
 from reconpriv.answers.tables import EstimateTable, FigureTable
 from reconpriv.ask.comparisons import check_distinct, unknown_column
-from reconpriv.ask.question import ComparisonQuestion, Question, question_of_measure
+from reconpriv.ask.question import ComparisonQuestion, Question, asked_share
 from reconpriv.ask.selections import Asked, check_equalities
 from reconpriv.ask.workload import Workload, mean_relative_error
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.compare import Comparison, compare_sides
 from reconpriv.estimate.counts import Estimate, Settings
-from reconpriv.estimate.measures import Scores
+from reconpriv.estimate.measures import Scores, question_of_measure
 from reconpriv.estimate.quantiles import check_share
-from reconpriv.estimate.shares import asked_share
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.readable import Readable
 
@@ -117,8 +116,8 @@ class Queryable(Readable):
                 raise unknown_column(name, names)
         check_distinct(by)
         return cross_tabulate(
-            self.answerer, selected, by, Settings(estimator, confidence),
-            shares=shares, totals=totals, widest=widest, simultaneous=simultaneous,
+            self.answerer, selected, by, Settings(estimator, confidence, simultaneous),
+            shares=shares, totals=totals, widest=widest,
         )  # fmt: skip
 
     def sql(
@@ -138,9 +137,9 @@ class Queryable(Readable):
         """
         from reconpriv.ask.sql.select import parse_select  # noqa: PLC0415 - an extra
 
-        settings = Settings(estimator, confidence)
+        settings = Settings(estimator, confidence, simultaneous)
         asked = parse_select(query, self.answerer, scores=scores, whole_bins=whole_bins)
-        return answer_select(self.answerer, asked, settings, simultaneous=simultaneous)
+        return answer_select(self.answerer, asked, settings)
 
     def share(
         self,
@@ -160,9 +159,7 @@ class Queryable(Readable):
         """
         counted = self.answerer.select(where, equal, whole_bins=whole_bins)
         of = None if among is None else self.answerer.selected(among, whole_bins=whole_bins)
-        asked = asked_share(counted, of)
-        question = Question(SHARE, asked.counted, asked.among, name=SHARE)
-        return self._figure(question, estimator, confidence)
+        return self._figure(asked_share(counted, of), estimator, confidence)
 
     def compare(
         self,

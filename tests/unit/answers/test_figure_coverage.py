@@ -15,13 +15,14 @@ import reconpriv as rp
 from figure_fixtures import P, original, published
 from query_fixtures import numbered_key
 from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.question import Question, asked_share, side_of
 from reconpriv.cells.cube import collect
-from reconpriv.estimate.averages import AverageOf, average_rows
-from reconpriv.estimate.compare import compare_sides, side_of
+from reconpriv.estimate.averages import average_rows
+from reconpriv.estimate.compare import compare_sides
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measures import ladder_of, measure_of
 from reconpriv.estimate.quantiles import RowCounts, RowSteps, quantile_rows
-from reconpriv.estimate.shares import asked_share, share_rows
+from reconpriv.estimate.shares import share_rows
 from reconpriv.estimate.totals import WeightedTotal, indicator, totals
 from reconpriv.protect.publish_cube import published_cube
 
@@ -44,14 +45,14 @@ def figures(answerer):
     tables = {
         "share": share_rows(answerer, asked_share(nurses, None), BY, SETTINGS),
         "share among holders": share_rows(answerer, asked_share(women, nurses), BY[1:], SETTINGS),
-        "average": average_rows(answerer, AverageOf("average", age, nurses, ""), BY, SETTINGS),
-        "sum": average_rows(answerer, AverageOf("sum", age, nurses, ""), BY, SETTINGS),
-        "median": quantile_rows(answerer, age, 0.5, nurses, BY, SETTINGS, name=""),
+        "average": average_rows(answerer, Question("average", nurses, measure=age), BY, SETTINGS),
+        "sum": average_rows(answerer, Question("sum", nurses, measure=age), BY, SETTINGS),
+        "median": quantile_rows(answerer, Question("quantile", nurses, measure=age), BY, SETTINGS),
         "average of the sensitive column": average_rows(
-            answerer, AverageOf("average", own, everyone, ""), BY, SETTINGS
+            answerer, Question("average", everyone, measure=own), BY, SETTINGS
         ),
         "median of the sensitive column": quantile_rows(
-            answerer, own, 0.5, everyone, BY, SETTINGS, name=""
+            answerer, Question("quantile", everyone, measure=own), BY, SETTINGS
         ),
     }
     found = {kind: [(f.value, f.low, f.high) for _, f in rows] for kind, rows in tables.items()}
@@ -157,11 +158,11 @@ def test_steps_in_one_pass_equal_those_one_by_one(monkeypatch):
         (answerer,) = published(size, 1)
         nurses, age = answerer.selected({"job": "nurse"}), measure_of(answerer, "age", None)
         for share in (0.1, 0.5):
-            asked = (answerer, age, share, nurses, BY, SETTINGS)
-            at_once = quantile_rows(*asked, name="")
+            asked = answerer, Question("quantile", nurses, measure=age, share=share), BY, SETTINGS
+            at_once = quantile_rows(*asked)
             with monkeypatch.context() as patch:
                 patch.setattr(RowSteps, "at_once", lambda _: None)
-                assert quantile_rows(*asked, name="") == at_once
+                assert quantile_rows(*asked) == at_once
 
 
 def test_quantiles_hold_with_few_trials_of_many_values():
@@ -179,6 +180,8 @@ def test_quantiles_hold_with_few_trials_of_many_values():
         cube = published_cube(raw, policy, numbered_key(number))
         answerer = Answerer(cube, Design.of(policy, raw.schema))
         own, half = measure_of(answerer, "v", None), answerer.selected("v < 100")
-        ((_, found),) = quantile_rows(answerer, own, 0.1, half, (), SETTINGS, name="")
+        ((_, found),) = quantile_rows(
+            answerer, Question("quantile", half, measure=own, share=0.1), (), SETTINGS
+        )
         held.append(found.low <= true <= found.high)
     assert np.mean(held) > 0.87

@@ -8,8 +8,9 @@ import pytest
 from figure_fixtures import published
 from query_fixtures import SAMPLE_SIZES, people, people_release
 from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.question import side_of
 from reconpriv.errors import InputError
-from reconpriv.estimate.compare import compare_sides, side_of
+from reconpriv.estimate.compare import compare_sides
 from reconpriv.estimate.counts import Settings
 from reconpriv.estimate.measures import measure_of
 from reconpriv.estimate.quantiles import NOBODY

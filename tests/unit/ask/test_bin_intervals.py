@@ -12,9 +12,10 @@ import pytest
 import reconpriv as rp
 from query_fixtures import numbered_key
 from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.question import Question
 from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError
-from reconpriv.estimate.averages import AverageOf, average_rows
+from reconpriv.estimate.averages import average_rows
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measures import measure_of
 from reconpriv.estimate.quantiles import quantile_rows
@@ -73,10 +74,10 @@ def limits(answerer, wanted=None):
             measure = measure_of(answerer, name, None, ranked=ranked)
             if ranked:
                 rows = quantile_rows(
-                    answerer, measure, 0.5, whom, ["region"], SETTINGS, name="median"
+                    answerer, Question("quantile", whom, measure=measure), ["region"], SETTINGS
                 )
             else:
-                asked = AverageOf(kind, measure, whom, "")
+                asked = Question(kind, whom, measure=measure)
                 rows = average_rows(answerer, asked, ["region"], SETTINGS)
             found[f"{word} of {name}"] = [(one.low, one.high) for _, one in rows]
     return found

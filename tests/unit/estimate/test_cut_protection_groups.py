@@ -13,12 +13,13 @@ import pytest
 import reconpriv as rp
 from query_fixtures import numbered_key
 from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.question import Question, asked_share
 from reconpriv.cells.cube import collect
-from reconpriv.estimate.averages import AverageOf, average_rows
+from reconpriv.estimate.averages import average_rows
 from reconpriv.estimate.counts import Design, Estimate, Settings
 from reconpriv.estimate.measures import measure_of
 from reconpriv.estimate.quantiles import quantile_rows
-from reconpriv.estimate.shares import asked_share, share_rows
+from reconpriv.estimate.shares import share_rows
 from reconpriv.protect.publish_cube import published_cube
 
 SETTINGS = Settings()
@@ -72,24 +73,33 @@ def figures(answerer):
         for kind in ("average", "sum"):
             add(
                 f"{kind} by {by}",
-                average_rows(answerer, AverageOf(kind, age, one, ""), by, SETTINGS),
+                average_rows(answerer, Question(kind, one, measure=age), by, SETTINGS),
             )
             for name, who in (("all", everyone), ("two", both)):
-                asked = AverageOf(kind, own, who, "")
+                asked = Question(kind, who, measure=own)
                 add(f"{kind} of ill, {name}, by {by}", average_rows(answerer, asked, by, SETTINGS))
         for share in (0.5, 0.9):
-            asked = (one, by, SETTINGS)
-            add(f"{share} by {by}", quantile_rows(answerer, age, share, *asked, name=""))
+            add(
+                f"{share} by {by}",
+                quantile_rows(
+                    answerer, Question("quantile", one, measure=age, share=share), by, SETTINGS
+                ),
+            )
             for name, who in (("all", everyone), ("two", both)):
-                rows = quantile_rows(answerer, own, share, who, by, SETTINGS, name="")
+                rows = quantile_rows(
+                    answerer, Question("quantile", who, measure=own, share=share), by, SETTINGS
+                )
                 add(f"{share} of ill, {name}, by {by}", rows)
     for name, who in (("part", part), ("most", most)):
         add(f"count {name}", answerer.table(who, (), SETTINGS))
         for kind in ("average", "sum"):
-            rows = average_rows(answerer, AverageOf(kind, age, who, ""), (), SETTINGS)
+            rows = average_rows(answerer, Question(kind, who, measure=age), (), SETTINGS)
             add(f"{kind} {name}", rows)
-        add(f"median {name}", quantile_rows(answerer, age, 0.5, who, (), SETTINGS, name=""))
-    each = AverageOf("average", age, everyone, "")
+        add(
+            f"median {name}",
+            quantile_rows(answerer, Question("quantile", who, measure=age), (), SETTINGS),
+        )
+    each = Question("average", everyone, measure=age)
     add("each", average_rows(answerer, each, ("ill", "sex"), SETTINGS))
     return found
 
@@ -162,9 +172,9 @@ def test_whole_protection_groups_keep_their_intervals():
     for text in ("ill < 4", "sex = 'f' AND ill < 3"):
         ours, theirs = (
             [
-                *quantile_rows(asked, own, 0.5, who, ("sex",), SETTINGS, name=""),
-                *average_rows(asked, AverageOf("average", own, who, ""), ("sex",), SETTINGS),
-                *average_rows(asked, AverageOf("sum", own, who, ""), ("sex",), SETTINGS),
+                *quantile_rows(asked, Question("quantile", who, measure=own), ("sex",), SETTINGS),
+                *average_rows(asked, Question("average", who, measure=own), ("sex",), SETTINGS),
+                *average_rows(asked, Question("sum", who, measure=own), ("sex",), SETTINGS),
             ]
             for asked in (answerer, whole)
             for own, who in [(measure_of(asked, "ill", None), asked.selected(text))]

@@ -11,6 +11,7 @@ import pytest
 import reconpriv as rp
 from query_fixtures import numbered_key
 from reconpriv.answers.answerer import Answerer
+from reconpriv.ask.question import Question
 from reconpriv.cells.cube import collect
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.estimate.measures import measure_of
@@ -101,7 +102,9 @@ def test_limits_of_many_values_hold():
         cube = published_cube(raw, policy, numbered_key(number))
         answerer = Answerer(cube, Design.of(policy, raw.schema))
         income, ill = measure_of(answerer, "income", None), answerer.selected({"ill": "x"})
-        for labels, one in quantile_rows(answerer, income, 0.5, ill, ("sex",), Settings(), name=""):
+        for labels, one in quantile_rows(
+            answerer, Question("quantile", ill, measure=income), ("sex",), Settings()
+        ):
             held.append(one.low <= expected[labels["sex"]] <= one.high)
             missed += [one.low <= other[labels["sex"]] <= one.high for other in off]
     assert np.mean(held) > 0.89

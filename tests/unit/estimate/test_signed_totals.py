@@ -8,7 +8,8 @@ import pytest
 
 import reconpriv as rp
 from interval_classes import Answer, figure_of, judged, numbered_keys
-from reconpriv.estimate.averages import AverageOf, average_rows
+from reconpriv.ask.question import Question
+from reconpriv.estimate.averages import average_rows
 from reconpriv.estimate.counts import Settings
 from reconpriv.estimate.measures import measure_of
 from reconpriv.theory.estimation.intervals import last_inside
@@ -26,8 +27,8 @@ def figures(kind, column, by=("copy",)):
     """An average or a sum among the holders of the first value, in every copy."""
 
     def ask(answerer):
-        asked = AverageOf(
-            kind, measure_of(answerer, column, None), answerer.selected({"s": "v00"}), ""
+        asked = Question(
+            kind, answerer.selected({"s": "v00"}), measure=measure_of(answerer, column, None)
         )
         rows = average_rows(answerer, asked, by, SETTINGS)
         return [None if one.low is None else figure_of(one) for _, one in rows]
