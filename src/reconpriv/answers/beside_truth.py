@@ -90,7 +90,7 @@ def ask(release: Answerer, table: Answerer, asked: FormQuestion) -> BesideTruth:
     true = {tuple(labels.values()): one for labels, one in of_table}
     shown = tuple((labels, (one,)) for labels, one in rows[:MOST_ROWS])
     found = FigureTable(() if asked.by == ANY else (asked.by,), (asked.kind,), shown)
-    remarks = _remarks(found.answers)
+    remarks = tuple(dict.fromkeys(remark for one in found.answers for remark in one.remarks))
     if question.measure is not None and question.measure.ends is not None:
         remarks = (*remarks, "the truth takes the same middles")
     if len(rows) > len(shown):
@@ -207,7 +207,7 @@ def _scores(schema: Schema, asked: FormQuestion) -> Scores | None:
 
 def _described(rows: Rows, asked: FormQuestion) -> Rows:
     """The rows, unless there is nothing to describe."""
-    if not rows or (asked.by != ANY and all(_empty(one) for _, one in rows)):
+    if not rows or (asked.by != ANY and all(one.value is one.low is None for _, one in rows)):
         raise InputError(
             "No record satisfies this condition, so there is nothing to show.",
             hint="Look at the condition.",
@@ -215,10 +215,6 @@ def _described(rows: Rows, asked: FormQuestion) -> Rows:
     if len(rows) == 1:
         answered(rows[0][1])
     return rows
-
-
-def _empty(one: Answer) -> bool:
-    return one.value is None and one.low is None
 
 
 def _number(value: Value) -> float | None:
@@ -269,7 +265,3 @@ def _comparison(answerer: Answerer, asked: FormQuestion, settings: Settings) -> 
         )
     question = ComparisonQuestion.of_sides(chosen, common, None, asked.of)
     return compare_sides(answerer, question.a, question.b, settings)
-
-
-def _remarks(found: Sequence[Answer]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(remark for one in found for remark in one.remarks))

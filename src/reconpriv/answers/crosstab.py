@@ -343,17 +343,13 @@ def cross_tabulate(
     if among is not None:
         shown = [*table_shares(answerer, selected, counted, among, settings)]
     cells = tuple(
-        CrosstabCell(part, labels, count, share, _is_wide(limit, share or count))
+        CrosstabCell(part, labels, count, share, bool(limit and limit.exceeded(share or count)))
         for (part, labels, count), share in zip(found, shown, strict=True)
     )
     rows = tuple((cell.labels, cell.count) for cell in cells if cell.part == CELL)
     return Crosstab(
         tuple(by), rows, cells=cells, condition=selected.text, shares=shares, widest=limit
     )
-
-
-def _is_wide(limit: Widest | None, answer: Answer) -> bool:
-    return limit is not None and limit.exceeded(answer)
 
 
 def _counts(

@@ -19,6 +19,7 @@ from reconpriv.messages.remedies import WHOLE_BINS, either
 
 # No border is this large, so any larger number compares with all of them as this one does.
 _BEYOND = Decimal("1e40")
+_ENDLESS = Decimal("Infinity")
 _OPPOSITE = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "=", "BETWEEN": "NOT BETWEEN",
 }  # fmt: skip
@@ -28,54 +29,40 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 @dataclass(frozen=True)
 class NumberRange:
-    """Numbers from low to high; None means unbounded; each end may be included or not."""
+    """Numbers from low to high; each end may be infinite, and may be included or not."""
 
-    low: Decimal | None = None
-    high: Decimal | None = None
+    low: Decimal = -_ENDLESS
+    high: Decimal = _ENDLESS
     low_in: bool = True
     high_in: bool = True
 
     def whole(self) -> NumberRange:
         """The same whole numbers, with both ends included."""
-        low, high = self.low, self.high
-        if low is not None:
-            up = low.to_integral_value(ROUND_CEILING)
-            low = up if self.low_in or up != low else up + 1
-        if high is not None:
-            down = high.to_integral_value(ROUND_FLOOR)
-            high = down if self.high_in or down != high else down - 1
+        low, high = (
+            self.low.to_integral_value(ROUND_CEILING),
+            self.high.to_integral_value(ROUND_FLOOR),
+        )
+        low += not self.low_in and low == self.low
+        high -= not self.high_in and high == self.high
         return NumberRange(low, high)
 
     @property
-    def empty(self) -> bool:
-        """Whether it holds no number."""
-        return _ends_before(self, self)
+    def first(self) -> tuple[Decimal, int]:
+        """Where it begins: at a number, or just after it."""
+        return self.low, not self.low_in
+
+    @property
+    def last(self) -> tuple[Decimal, int]:
+        """Where it ends: at a number, or just before it."""
+        return self.high, -(not self.high_in)
 
     def holds(self, other: NumberRange) -> bool:
-        """Whether every number of the other interval is in this one."""
-        low_fits = self.low is None or (
-            other.low is not None
-            and (self.low < other.low or (self.low == other.low and self.low_in >= other.low_in))
-        )
-        high_fits = self.high is None or (
-            other.high is not None
-            and (
-                self.high > other.high
-                or (self.high == other.high and self.high_in >= other.high_in)
-            )
-        )
-        return low_fits and high_fits
+        """True if every number of the other interval is in this one."""
+        return self.first <= other.first and other.last <= self.last
 
     def misses(self, other: NumberRange) -> bool:
-        """Whether the two have no number in common."""
-        return self.empty or _ends_before(self, other) or _ends_before(other, self)
-
-
-def _ends_before(one: NumberRange, other: NumberRange) -> bool:
-    """Whether one ends before the other begins."""
-    if one.high is None or other.low is None:
-        return False
-    return one.high < other.low or (one.high == other.low and not (one.high_in and other.low_in))
+        """True if the two have no number in common."""
+        return self.last < self.first or self.last < other.first or other.last < self.first
 
 
 @dataclass(frozen=True)
@@ -112,7 +99,7 @@ def in_interval(recoding: Recoding, asked: NumberRange) -> Covered:
     labels, cut = [], []
     for i, label in enumerate(recoding.labels):
         low, high = recoding.interval(i)
-        own = NumberRange(low, high, high_in=recoding.holds_end(i))
+        own = NumberRange(low, _ENDLESS if high is None else high, high_in=recoding.holds_end(i))
         own = own.whole() if recoding.whole else own
         if not asked.misses(own):
             labels.append(label)

@@ -23,7 +23,12 @@ from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.estimation.design import exact_spread, mixing
 from reconpriv.theory.estimation.reconstruction import reconstruct_count
 from reconpriv.theory.margins.incidence import Incidence
-from reconpriv.theory.margins.row_spectrum import between_rows, cell_noise, without_itself
+from reconpriv.theory.margins.row_spectrum import (
+    between_rows,
+    cell_noise,
+    precision_of,
+    without_itself,
+)
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # Products that are whole on paper must count as whole here.
@@ -139,8 +144,7 @@ def _estimated(
     )
     variance: Floats = spread.weight * (holder * (count / sizes) + anybody) + spread.extra
     rows = margins.incidence
-    unknown = rows.pairs(variance) + margins.noise * np.eye(rows.count)
-    precision = np.asarray(np.linalg.inv(unknown), dtype=np.float64)
+    precision = precision_of(rows.pairs(variance), margins.noise)
     distance = precision @ (margins.counts[:, value] - rows.sums(estimate))
     combined = np.asarray(estimate + variance * rows.spread(distance))
     return EstimatedCounts(estimate, variance, combined, precision)

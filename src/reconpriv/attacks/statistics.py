@@ -131,9 +131,7 @@ def ratio_of(pairs: Floats, average: Callable[..., Floats] = np.median) -> float
 
 def log_slope(x: Floats, y: Floats) -> float:
     """The least-squares slope of ln y over ln x: -1/2 if y falls like 1/sqrt(x)."""
-    u, v = np.log(x), np.log(y)
-    u = u - u.mean()
-    return float((u * v).sum() / (u * u).sum())
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 def relative_error(estimate: Floats, truth: Floats) -> Floats:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reconpriv.cells.cell_batch import CellBatch, Encoded, Pools, unify
 from reconpriv.columns.schema import Schema
 from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns
-from reconpriv.theory.estimation.design import uneven_copies
+from reconpriv.theory.estimation.design import copies_variance
 
 T = TypeVar("T")
 _LARGEST_VARIANCE_OF_A_COIN = 0.25
@@ -174,7 +174,7 @@ class Cube:
         n = self.trials
         if self.coins:  # neither n nor N is known exactly, so nor is the fraction of N/n
             return np.where(self.sampled, _LARGEST_VARIANCE_OF_A_COIN * n, 0.0)
-        return np.asarray(uneven_copies(self.records, n) * n * n / np.maximum(n - 1, 1.0))
+        return copies_variance(self.records, n)
 
 
 def collect(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from reconpriv.protect.margins.tables import MarginTable, RowIndex, index_rows, 
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.estimation.intervals import ROUNDING
-from reconpriv.theory.estimation.reconstruction import reconstruct_count
+from reconpriv.theory.estimation.reconstruction import count_variance, reconstruct_count
 from reconpriv.theory.margins.incidence import Incidence
 from reconpriv.theory.margins.row_spectrum import RowSpectrum, cell_noise
 from reconpriv.theory.perturbation import replacement_probability
@@ -99,15 +100,18 @@ class Measurements:
 
     def unknown(self, values: list[int]) -> Floats:
         """B V B' for a set of values, with the variances that the records show."""
-        by_count, by_record = trial_variance(self.design, len(values))
         observed = self.observed[values].sum(axis=0, dtype=np.float64)
         copies, quotas = self._beside_trials(values)
-        return np.asarray(
-            by_count * observed
-            + by_record * self.products
-            + copies * self.uneven
-            + quotas * self.squares
-        )
+        trials = self._trial_variances(observed, self.products, len(values))
+        return np.asarray(trials + copies * self.uneven + quotas * self.squares)
+
+    def _trial_variances(self, observed: Floats, records: Floats | Ints, size: int) -> Floats:
+        """The variance of counts of so many values, from what is published: linear, so unbiased."""
+        known: Any = {
+            "retention": self.design.retention, "domain_size": self.design.domain_size
+        }  # fmt: skip
+        count = reconstruct_count(observed, records, size, **known)
+        return count_variance(count, records, size, **known)
 
     def _beside_trials(self, values: Sequence[int]) -> tuple[float, float]:
         """What uneven copies and rounded quotas add to a group's variance, per unit of each."""
@@ -122,17 +126,16 @@ class Measurements:
         """O and V of some groups: of a set of values, or (None) of one value for each group."""
         observed = self._observed(cube, group, value, values)
         if values is None:
-            by_count, by_record = trial_variance(self.design, 1)
             beside = np.array(
                 [self._beside_trials([one]) for one in range(cube.schema.domain_size)]
             )
             copies, quotas = beside[value].T
         else:
-            by_count, by_record = trial_variance(self.design, len(values))
             copies, quotas = (np.asarray(one) for one in self._beside_trials(values))
         scale, records = cube.scale[group], cube.records[group]
         squares = np.where(cube.sampled[group], scale * scale, 0.0)
-        variance = scale * (by_count * observed + by_record * records)
+        size = 1 if values is None else len(values)
+        variance = scale * self._trial_variances(observed, records, size)
         return observed, variance + copies * cube.uneven[group] + quotas * squares
 
     def _observed(
@@ -157,17 +160,6 @@ class Measurements:
         cells = cube.group * m + cube.value
         place = np.minimum(np.searchsorted(cells, slot), cells.size - 1)
         return np.where(cells[place] == slot, cube.count[place], 0).astype(np.float64)
-
-
-def trial_variance(design: Design, size: int) -> tuple[float, float]:
-    """The variance of a count of so many values in a group: s (a O + b N), as (a, b).
-
-    Linear in the published count O, so it is unbiased, and it is never negative.
-    """
-    p = design.retention
-    holder, anybody = mixing(p, design.domain_size, size)
-    stray = size * replacement_probability(p, design.domain_size)
-    return holder / p, anybody - holder * stray / p
 
 
 def records_alone(design: Design) -> Measurements:

@@ -114,7 +114,6 @@ class Regression(Plottable):
 
 # The value of a coefficient (by position) if the data were some standard errors higher for it.
 Mover = Callable[[int, float], float]
-_USUAL = 1.959963984540054  # a p-value is read off the way to the 95 % limit on the side of 0
 
 
 def coefficients(
@@ -132,6 +131,7 @@ def coefficients(
     from scipy.special import ndtr  # noqa: PLC0415 - slow import
 
     errors, z = np.sqrt(np.maximum(np.diag(covariance), 0.0)), quantile(confidence)
+    usual = quantile(0.95)  # a p-value is read off the way to the 95 % limit on the side of 0
     found = []
     for i, (term, outcome) in enumerate(terms):
         estimate, error = float(estimates[i]), float(errors[i])
@@ -140,9 +140,9 @@ def coefficients(
         if move is not None and rough is not None and rough[i]:
             low, high = move(i, -z), move(i, z)
             limit = low if estimate > 0 else high
-            if abs(z - _USUAL) > 1e-9:
-                limit = move(i, -_USUAL if estimate > 0 else _USUAL)
-            towards = abs(estimate - limit) / _USUAL
+            if abs(z - usual) > 1e-9:
+                limit = move(i, -usual if estimate > 0 else usual)
+            towards = abs(estimate - limit) / usual
         statistic = estimate / towards if error > 0 else None
         p_value = None if statistic is None else float(2.0 * ndtr(-abs(statistic)))
         found.append(Coefficient(term, outcome, estimate, error, low, high, statistic, p_value))

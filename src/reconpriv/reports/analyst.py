@@ -38,7 +38,7 @@ from reconpriv.show.document import (
     figure,
     number,
 )
-from reconpriv.show.results.release import privacy_words, reading_words, record_words
+from reconpriv.show.results.release import noise_reach, privacy_words, reading_words, record_words
 from reconpriv.writing.file import check_file, whole_file
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
         tables = len(info["margins"]["tables"])
         shown = f"{tables} {'table' if tables == 1 else 'tables'}"
         cards.append(
-            Card("margins", shown, f"of noisy counts, ±{_half_width(info['margins']):,.0f}")
+            Card("margins", shown, f"of noisy counts, ±{noise_reach(info['margins']):,.0f}")
         )
     near = [band for band in bands if band.low <= 1_000 < band.high]
     if near:
@@ -117,17 +117,12 @@ def _summary(info: dict[str, Any], answerer: Answerer, bands: tuple[ErrorBand, .
     return Section("summary", "At a glance", [Cards(cards)])
 
 
-def _half_width(margins: dict[str, Any]) -> float:
-    """95 of 100 counts are within this of the truth."""
-    return 1.96 * sqrt(margins["variance"])
-
-
 def _margins(release: Release, info: dict[str, Any]) -> Section:
     margins, sensitive = info["margins"], info["sensitive"]
     text = Paragraph(
         f"Beside the records there are margins: tables that count {sensitive} by one public column,"
         " or by a few together. Every count in them has random noise: about 95 of 100 are within"
-        f" ±{_half_width(margins):,.0f} of the truth, however large they are. They are published as"
+        f" ±{noise_reach(margins):,.0f} of the truth, however large they are. They are published as"
         " drawn: a count may be below 0, and a row need not add up to its size."
     )
     used = Paragraph(

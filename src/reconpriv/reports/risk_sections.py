@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import sqrt
 
 from reconpriv.auditing.audit_report import AuditReport
 from reconpriv.auditing.single_records import SingleRecords
@@ -14,6 +13,7 @@ from reconpriv.reports.page import PROMISED, Section, note, promised
 from reconpriv.show.charts.drawing import Row
 from reconpriv.show.document import Card, Cards, Facts, Field, Grid, Paragraph, Plot, number
 from reconpriv.show.results.audit import margins_rows
+from reconpriv.show.results.release import noise_reach
 from reconpriv.tuning.report import Setting
 from reconpriv.tuning.risk import CLOSE
 
@@ -103,7 +103,7 @@ def margins_section(cost: MarginCost) -> Section:
         else "The release also has noisy tables of the sensitive column, which make analysts'"
         f" counts more accurate. {cost.sentence}"
     )
-    noise = ("noise of a count", f"95% within ±{1.96 * sqrt(cost.variance):,.0f}")
+    noise = ("noise of a count", f"95% within ±{noise_reach(cost.as_dict()):,.0f}")
     fields = [Field("margin table"), number("rows published"), number("rows left out")]
     tables = Grid(fields, [(one.name, one.rows, one.left_out) for one in cost.tables])
     left_out = note("A row that would give a group away is left out.")

@@ -60,13 +60,6 @@ def perturbation_matrix(retention: float, domain_size: int) -> Floats:
     return retention * np.eye(m) + replacement_probability(retention, m)
 
 
-def inverse_perturbation_matrix(retention: float, domain_size: int) -> Floats:
-    """P^-1 in closed form, (I - tJ)/p with J all ones, as Theorem 1 needs it."""
-    check_retention(retention)
-    m = check_domain_size(domain_size)
-    return (np.eye(m) - replacement_probability(retention, m)) / retention
-
-
 def amplification(rho1: float, rho2: float) -> float:
     """γ = ρ2 (1-ρ1) / (ρ1 (1-ρ2)) of ρ1-ρ2 privacy (section 6.2)."""
     if not 0 < rho1 < rho2 < 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from reconpriv.errors import OutputError
 from reconpriv.extras import needs
 from reconpriv.messages.numbers import PERCENT, TICK
 from reconpriv.show.charts import palette
 from reconpriv.show.charts.palette import Look
+from reconpriv.writing.file import whole_file
 
 Row = dict[str, Any]
 Spec = dict[str, Any]
@@ -75,7 +76,7 @@ def kept(name: str, make: Callable[[], str]) -> str:
             return found
     script = make()
     if path is not None:
-        with suppress(OSError):
+        with suppress(OSError, OutputError):
             _write(path, script)
     return script
 
@@ -91,17 +92,9 @@ def _read(path: Path) -> str | None:
 
 
 def _write(path: Path, script: str) -> None:
-    """Whole or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, work = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_digest(script.encode()) + b"\n" + script.encode())
-        Path(work).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(work).unlink()
-        raise
+    with whole_file(path, overwrite=True, private="a script") as work:
+        work.write_bytes(_digest(script.encode()) + b"\n" + script.encode())
 
 
 def _digest(script: bytes) -> bytes:

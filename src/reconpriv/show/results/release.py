@@ -115,6 +115,11 @@ def _first(words: Sequence[str]) -> str:
     return ", ".join([*words[:_SHOWN], *(["…"] if len(words) > _SHOWN else [])])
 
 
+def noise_reach(margins: dict[str, Any]) -> float:
+    """How far from the truth 95 of 100 counts in margins are at most."""
+    return 1.96 * sqrt(margins["variance"])
+
+
 def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """What the margins of a release are and how far off their counts are; nothing if none."""
     margins = facts.get("margins")
@@ -124,7 +129,7 @@ def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     left_out = sum(one["left_out"] for one in tables)
     said = (
         f"counts of {facts['sensitive']} by {listed([one['name'] for one in tables])}, each with"
-        f" random noise: about 95 of 100 are within ±{1.96 * sigma:,.0f} of the truth (σ ="
+        f" random noise: about 95 of 100 are within ±{noise_reach(margins):,.0f} of the truth (σ ="
         f" {sigma:.3g}). They are published as drawn, so some may be below 0. All of them"
         f" together are differentially private ({privacy_words(margins)}; ρ = {margins['rho']:g}),"
         " which limits what they tell about the value of any one record. Estimates combine"

@@ -52,12 +52,11 @@ def exact_spread(count: Ints, group: Ints, sizes: Ints, trials: Ints) -> Spread:
     """
     n = trials.astype(np.float64)
     uneven = uneven_copies(sizes, n)
-    others = np.maximum(n - 1.0, 1.0)
     size, f = sizes[group], count / sizes[group]
     share = (count * trials[group]) % size / size
     rounding = share * (1.0 - share)
-    scale = (sizes / n) ** 2 - uneven / others
-    extra = rounding * scale[group] + (uneven * n * n / others)[group] * f * (1.0 - f)
+    scale = (sizes / n) ** 2 - uneven / np.maximum(n - 1.0, 1.0)
+    extra = rounding * scale[group] + copies_variance(sizes, n)[group] * f * (1.0 - f)
     return Spread(_weight(sizes, n, uneven), extra)
 
 
@@ -106,7 +105,7 @@ def frequency_variance(
     uneven = uneven_copies(sizes, trials)
     weight = _weight(sizes, trials, uneven) / squares
     rounded = np.where(trials < sizes, ROUNDING / trials**2, 0.0)
-    copies = uneven * trials**2 / np.maximum(trials - 1.0, 1.0) / squares
+    copies = copies_variance(sizes, trials) / squares
     return FrequencyVariance(weight * anybody + rounded, weight * holder + copies)
 
 
@@ -114,6 +113,11 @@ def uneven_copies(sizes: Ints, trials: Floats) -> Floats:
     """π: the variance of a trial's copies, ⌊N/n⌋ or one more, that turn n trials into N records."""
     part = sizes / trials - np.floor(sizes / trials)
     return np.asarray(part * (1.0 - part))
+
+
+def copies_variance(sizes: Ints, trials: Floats) -> Floats:
+    """π n²/(n-1), times f(1-f): what uneven copies add to the variance of a published count."""
+    return np.asarray(uneven_copies(sizes, trials) * trials**2 / np.maximum(trials - 1.0, 1.0))
 
 
 def _weight(sizes: Ints, trials: Floats, uneven: Floats) -> Floats:

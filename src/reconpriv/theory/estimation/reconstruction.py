@@ -22,8 +22,8 @@ def reconstruct_frequency(
     observed: ArrayLike, trials: ArrayLike, *, retention: float, domain_size: int
 ) -> Floats:
     """F' = (O*/|S| - (1-p)/m) / p (Lemma 1 (ii)); unbiased, and may leave [0, 1]."""
-    t = replacement_probability(retention, domain_size)
-    return np.asarray((np.asarray(observed, dtype=np.float64) / np.asarray(trials) - t) / retention)
+    share = np.asarray(observed, dtype=np.float64) / np.asarray(trials)
+    return reconstruct_count(share, 1.0, retention=retention, domain_size=domain_size)
 
 
 def reconstruct_count(
@@ -34,7 +34,10 @@ def reconstruct_count(
     retention: float,
     domain_size: int,
 ) -> Floats:
-    """|S| F' = (O* - |S| kt) / p: the answer to a count query for k values (section 3.1)."""
+    """|S| F' = (O* - |S| kt) / p: the answer to a count query for k values (section 3.1).
+
+    This is P⁻¹ O* of Theorem 1 in closed form: P⁻¹ = (I - tJ)/p, with J all ones.
+    """
     stray = np.asarray(values) * replacement_probability(retention, domain_size)
     return np.asarray(
         (np.asarray(observed, dtype=np.float64) - np.asarray(records) * stray) / retention

@@ -86,7 +86,12 @@ def row_precision(
     noise = cell_noise(variance, domain_size)
     root = np.sqrt(others)
     unknown = products * (holder * np.outer(root, root) + anybody)
-    return _inverse(unknown + noise * np.eye(products.shape[0]))
+    return precision_of(unknown, noise)
+
+
+def precision_of(unknown: Floats, noise: float) -> Floats:
+    """Q^-1 = (B V B' + σ² I)^-1 over the rows, from B V B' and σ²."""
+    return _inverse(unknown + noise * np.eye(unknown.shape[0]))
 
 
 def _inverse(matrix: Floats) -> Floats:

@@ -19,6 +19,7 @@ import numpy as np
 from reconpriv.theory.arrays import Floats, distinct_columns
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.estimation.reconstruction import reconstruct_count
 from reconpriv.theory.tails.exact import MOST_TABLED, exact_tails, tabled_masses, tabled_tails
 from reconpriv.theory.tails.exact_published import observed_by_holders
 
@@ -88,8 +89,10 @@ def _beside(count: ObservedCount, observed: Floats, told: Floats) -> tuple[Float
     from scipy.special import ndtr  # noqa: PLC0415 - slow import
 
     holder, anybody = mixing(count.retention, count.domain_size)
-    strays = (count.trials * count.replacement)[:, None]
-    own = (np.arange(observed.shape[1]) - strays) / count.retention
+    own = reconstruct_count(
+        np.arange(observed.shape[1]), count.trials[:, None],
+        retention=count.retention, domain_size=count.domain_size,
+    )  # fmt: skip
     deviation = np.sqrt((holder * count.frequency + anybody) * told)[:, None]
     centre = (count.trials * count.frequency)[:, None] - own
     reach = (count.epsilon * (count.trials + told) * count.frequency)[:, None]
