@@ -234,7 +234,8 @@ def _given_frequency(fit: Floats, least: int, trials: Ints, share: Floats, likel
     powers = np.exp(np.clip((k - centre)[:, None] * (log_odds - usual), -_LARGEST, _LARGEST))
     # Not by BLAS, whose threads would wait for each other: the matrices are small, and many.
     sums = np.log(np.einsum("nk,kf->nf", np.exp(terms - largest), powers))
-    return sums + largest + centre * (log_odds - usual) + trials[:, None] * np.log1p(-w)
+    moved = largest + centre * (log_odds - usual) + trials[:, None] * np.log1p(-w)
+    return np.asarray(sums + moved)
 
 
 def count_log_likelihood(
@@ -277,7 +278,7 @@ def _others(counts: Ints, copies: int, most: int, shares: Floats | None) -> tupl
     for value in np.flatnonzero(counts[1:]) + 1:
         k = np.arange(lowest[value], min(highest[value], lowest[value] + room - 1) + 1)
         weight = log_choose(k, counts[value] - k * copies)
-        weight += _prior(k, None if shares is None else shares[[0, value]])
+        weight += _prior(k, None if shares is None else shares[np.array([0, value])])
         state = np.convolve(state, np.exp(weight - weight.max()))[:room]
         scale += float(weight.max() + np.log(state.max()))
         state /= state.max()
