@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from reconpriv.randomised_response import reconstruct as reconstruct
     from reconpriv.reading import propose_roles as propose_roles
     from reconpriv.reading import read as read
+    from reconpriv.release.record import ReviewRecord as ReviewRecord
     from reconpriv.release.release import Release as Release
     from reconpriv.release.release import open_release as open  # noqa: F401
     from reconpriv.summary import TableSummary as TableSummary
@@ -59,6 +60,7 @@ _NAMES_IN = {
     "randomised_response": "Frequencies PramMatrix invariant_matrix perturb pram_matrix"
     " reconstruct",
     "reading": "propose_roles read",
+    "release.record": "ReviewRecord",
     "release.release": "Release open",
     "summary": "TableSummary describe",
     "table": "Table",

@@ -9,6 +9,8 @@ from reconpriv.errors import InputError
 from reconpriv.messages.arguments import checked
 
 NAMES = ("adult", "census_workers")
+EXAMPLE = "example:"
+"""What the name of a bundled table begins with where a path is expected."""
 
 
 @checked

@@ -54,6 +54,12 @@ def installed(requirement: Requirement) -> tuple[bool, str]:
     return enough, version if enough else f"{version}, too old"
 
 
+def library_versions(*names: str) -> dict[str, str]:
+    """The versions of these packages, as installed."""
+    found = {name: installed(Requirement(name, "", None)) for name in names}
+    return {name: version if there else "not installed" for name, (there, version) in found.items()}
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:3])
 

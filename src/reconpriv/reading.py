@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconpriv.columns.schema import (
     ALL,
@@ -31,6 +32,9 @@ from reconpriv.proposals import Proposals, propose
 from reconpriv.sources.formats import format_of
 from reconpriv.table import Table
 from reconpriv.writing.marker import is_release
+
+if TYPE_CHECKING:
+    from reconpriv.release.release import Release
 
 MISSING = ("refuse", "drop", "value")
 LABELS = ("describe", "apply")
@@ -102,15 +106,69 @@ def read(
             )
     for path in source if isinstance(source, list | tuple) else [source]:
         check_path("source", path)
+    declared = Declared.of(bin or {}, group or {})
+    wanted = _Wanted(
+        sensitive, public, drop, person, rows_per_person, domain, missing=missing, recoded=declared
+    )
     settings = {"sql": sql, "table": table, "threads": threads, "memory": memory, "labels": labels}
+    return _read(source, wanted, engine, master, settings)
+
+
+def read_as_published(
+    source: Any,
+    release: Release,
+    *,
+    person: str | None = None,
+    rows_per_person: str = "refuse",
+    engine: str | None = None,
+    master: str | None = None,
+    **settings: Any,
+) -> Table:
+    """Open the table that a release was made from, with the roles, domain and bins of the release.
+
+    ``settings`` say how the source is read: sql, table, threads, memory and labels.
+    """
+    schema = release.description.schema
+    sensitive, missing = schema.sensitive.name, None in schema.domain
+    wanted = _Wanted(
+        sensitive,
+        [column.name for column in schema.public],
+        (),
+        person,
+        rows_per_person,
+        # The labels of a recoded column are its domain already.
+        None if schema.recoding(sensitive) else [v for v in schema.domain if v is not None],
+        missing="value" if missing else "drop",
+        recoded=Declared({one.column: one for one in schema.recodings}),
+    )
+    return _read(source, wanted, engine, master, settings)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What each column is to be, and what is to become of its values."""
+
+    sensitive: str
+    public: Sequence[str] | str | None
+    drop: Sequence[str]
+    person: str | None
+    rows_per_person: str
+    domain: Sequence[Value] | str | os.PathLike[str] | None
+    missing: str
+    recoded: Declared
+
+
+def _read(
+    source: Any, wanted: _Wanted, engine: str | None, master: str | None, settings: dict[str, Any]
+) -> Table:
+    """The table of a source as it is wanted."""
     opened = _open(source, engine, master, settings)
     try:
-        declared = Declared.of(bin or {}, group or {})
         everything = [column.name for column in opened.columns()]
-        roles = _roles(opened, sensitive, public, drop, person, missing, declared)
+        roles = _roles(opened, wanted)
         used = {column.name for column in roles.columns}
         left_out = tuple(name for name in everything if name not in used)
-        schema, dropped, notes = _schema(opened, roles, domain, missing, declared)
+        schema, counts, dropped, notes = _schema(opened, roles, wanted)
         notes += _empty_columns(opened, schema) if _is_spreadsheet(source) else ()
         notes += _single_precision(opened, schema)
     except BaseException:
@@ -119,8 +177,9 @@ def read(
     for note in notes:
         warn_caller(note)
     found = Table(opened, schema, dropped=dropped, notes=notes)
-    found.left_out = left_out
-    if rows_per_person == "one":
+    found.left_out, found.source = left_out, source
+    found.sensitive_counts = found.in_domain(counts)
+    if wanted.rows_per_person == "one":
         try:
             found.keep_one_row_each()
         except BaseException:
@@ -195,17 +254,11 @@ def _single_precision(engine: Engine, schema: Schema) -> tuple[str, ...]:
     )
 
 
-def _roles(
-    engine: Engine,
-    sensitive: str,
-    public: Sequence[str] | str | None,
-    drop: Sequence[str],
-    person: str | None,
-    missing: str,
-    recoded: Declared,
-) -> ColumnRoles:
+def _roles(engine: Engine, wanted: _Wanted) -> ColumnRoles:
     """The role of every column; refuses a table with columns that have none."""
     available = engine.columns()
+    sensitive, public, recoded = wanted.sensitive, wanted.public, wanted.recoded
+    drop, person, missing = wanted.drop, wanted.person, wanted.missing
     named = [sensitive, *drop, *([] if person is None else [person])]
     # Once the public columns are known, all others are left out, or public.
     unnamed = [one for one in available if public is None and one.name not in named]
@@ -238,14 +291,11 @@ def _roles(
 
 
 def _schema(
-    engine: Engine,
-    roles: ColumnRoles,
-    domain: Sequence[Value] | str | os.PathLike[str] | None,
-    missing: str,
-    recoded: Declared,
-) -> tuple[Schema, int | None, tuple[str, ...]]:
-    """The schema, how many records are left out for want of a sensitive value, and notes."""
-    sensitive = roles.sensitive.name
+    engine: Engine, roles: ColumnRoles, wanted: _Wanted
+) -> tuple[Schema, dict[Value, int], int | None, tuple[str, ...]]:
+    """The schema, how many records hold each sensitive value, how many have none, and notes."""
+    sensitive, domain, missing = roles.sensitive.name, wanted.domain, wanted.missing
+    recoded = wanted.recoded
     present = roles.sensitive if missing == "drop" else None
     recodings, notes = recode(engine, (*roles.public, roles.sensitive), recoded, present)
     roles = roles.among(engine.columns())
@@ -289,4 +339,4 @@ def _schema(
         check_domain(column, values)
     records, person = sum(occurring.values()), roles.person
     schema = Schema(roles.public, column, values, records, recodings, person)
-    return schema, absent if missing == "drop" else None, notes
+    return schema, occurring, absent if missing == "drop" else None, notes

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from reconpriv.answers.answerer import Answerer
     from reconpriv.ask.workload import Workload
     from reconpriv.policy.margin_settings import Margins
+    from reconpriv.release.record import ReviewRecord
     from reconpriv.release.release import Release
     from reconpriv.tuning.report import TuneReport
 
@@ -110,6 +111,7 @@ class Table(OpenTable):
         max_unique: float = MAX_UNIQUE,
         second_sample: bool = False,
         role_change: bool = False,
+        record: str | os.PathLike[str] | None = None,
         progress: Progress = no_progress,
         also: Callable[[Path], None] | None = None,
     ) -> Release:
@@ -127,8 +129,9 @@ class Table(OpenTable):
         the key published in another role unless ``role_change`` is true.
 
         Without a key a fresh one is drawn and forgotten: a second publication would then be an
-        independent sample, which an adversary could average with the first. ``also`` is called with
-        the whole folder before it takes its place; if that fails, nothing is left.
+        independent sample, which an adversary could average with the first. ``record`` is a file
+        for the :meth:`record` of this publication. ``also`` is called with the whole folder before
+        it takes its place; if that fails, nothing is left.
         """
         from reconpriv.ledger.account import Account  # noqa: PLC0415
         from reconpriv.release import publication  # noqa: PLC0415
@@ -137,6 +140,8 @@ class Table(OpenTable):
         if out is None:
             raise publication.no_folder("publish(out='release')")
         publication.check_format(file_format)
+        if record is not None:
+            self._check_record(Path(record), out, overwrite=overwrite)
         policy, secret = self.fitted(policy), as_key(key)
         policy.check_sampling()
         accepted = Accepted.of(self.schema, keep_identifier, keep_giveaway, max_unique)
@@ -147,7 +152,7 @@ class Table(OpenTable):
         account = Account.open(
             secret, self.schema, policy, second_sample=second_sample, role_change=role_change
         )
-        secret = replace(secret, file=None)  # workers need not know where it lies
+        original, secret = secret, replace(secret, file=None)  # workers need not know where it lies
         manifest, written, plan = publication.write_release(
             self.grouped(progress),
             policy,
@@ -161,7 +166,7 @@ class Table(OpenTable):
             account=account,
         )
         self._warn_of_identifiers(kept=True)
-        self._published_as(policy, manifest.protect)
+        self.published_as(policy, manifest.protect)
         warned, notes = self.warnings + manifest.protect.notes, self.notes
         warned += publication.publication_notes(
             policy, secret, written, plan, manifest.group_schema
@@ -169,7 +174,43 @@ class Table(OpenTable):
         if account is not None:
             warned, notes = warned + tuple(account.warnings), notes + tuple(account.notes)
         uri = str(out) if is_uri(out) else None
-        return Release(Path(out), manifest, written, warned, uri=uri, notes=notes)
+        release = Release(Path(out), manifest, written, warned, uri=uri, notes=notes)
+        if record is not None:
+            self.record(release, key=original).save(record, overwrite=overwrite)
+        return release
+
+    @staticmethod
+    def _check_record(record: Path, out: str | os.PathLike[str], *, overwrite: bool) -> None:
+        """Refuse a record that cannot be made or written, before any work is done."""
+        from reconpriv.release.record import check_record  # noqa: PLC0415
+
+        if is_uri(out):
+            raise InputError(
+                "A record is made from a release on this machine.",
+                hint="Publish into a folder, or copy the release here and make the record then.",
+            )
+        check_record(record, overwrite=overwrite, out=Path(out))
+
+    def record(
+        self,
+        release: Release | str | os.PathLike[str],
+        *,
+        key: Key | bytes | str | os.PathLike[str] | None = None,
+    ) -> ReviewRecord:
+        """Everything that a disclosure review asks for of this table and its release: internal.
+
+        ``release`` must have been made from this table with the roles that it has here; it is
+        compared. ``key`` is the one that it was made with: its ledger is looked up. The record has
+        roles, policy, promise, checks, hashes and versions, and no data; its method ``save`` writes
+        it.
+        """
+        from reconpriv.release.release import Release, open_release  # noqa: PLC0415
+        from reconpriv.tables.reviewed import review_table  # noqa: PLC0415
+
+        if not isinstance(release, Release):
+            release = open_release(release)
+        secret = None if key is None else as_key(key)
+        return review_table(self, release.checked_files(), secret, release.warnings)
 
     def workload(
         self,

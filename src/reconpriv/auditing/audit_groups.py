@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.classes import ClassPart, EquivalenceClasses
 from reconpriv.auditing.single_records import K, SingleRecords, check_k
 from reconpriv.auditing.verdicts import GroupVerdict, judge_worst, verdicts_of
 from reconpriv.cells.cell_batch import CellBatch
@@ -38,12 +39,16 @@ _REPORTED = ("records", "groups", "violating_groups", "violating_records", "expo
 
 @dataclass(frozen=True)
 class AuditPart:
-    """The audit of some of the groups; ``counts`` are figures that add up, by name."""
+    """The audit of some of the groups; ``counts`` are figures that add up, by name.
+
+    ``classes`` are the same records by their micro groups, if these are judged as well.
+    """
 
     counts: Counter[str]
     distribution: Ints
     worst: Sequence[Ranked]
     margins: CostPart
+    classes: tuple[ClassPart, ...] = ()
 
 
 def audit_part(
@@ -53,11 +58,13 @@ def audit_part(
     worst: int,
     k: int = K,
     counted: TrialLimits = UNCOUNTED,
+    overall: Floats | None = None,
 ) -> AuditPart:
     """Test some of the groups and keep the ``worst``, those furthest above their s_g.
 
     Groups come whole and in canonical order; ``schema`` is that of protection groups. ``counted``
-    are the limits of trials with margins, if there are any.
+    are the limits of trials with margins, if there are any. ``overall`` are the shares of the
+    sensitive values in the whole table; without them, equivalence classes are not judged.
     """
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
@@ -66,8 +73,11 @@ def audit_part(
     counts: Counter[str] = Counter()
     distribution = np.zeros((64, 2), dtype=np.int64)
     found: list[Ranked] = []
-    margins = CostPart()
-    for batch in (batch.whole for batch in batches):
+    margins, classes = CostPart(), []
+    for micro in batches:
+        if overall is not None:
+            classes.append(ClassPart.of(micro, overall))
+        batch = micro.whole
         limits, private = judge_worst(batch, policy, schema.domain_size, worst)
         sizes = batch.sizes
         octave = np.frexp(sizes.astype(np.float64))[1] - 1
@@ -93,7 +103,7 @@ def audit_part(
             cells=batch.count.size,
         )
         margins += counted.cost(batch)
-    return AuditPart(counts, distribution, found, margins)
+    return AuditPart(counts, distribution, found, margins, tuple(classes))
 
 
 def _worst_of(found: Iterable[Ranked], how_many: int) -> list[Ranked]:
@@ -135,6 +145,7 @@ def join_parts(
         costs = (part.margins for part in parts)
         margins = margin_cost(plan, costs, policy.unprotected().publishable(), schema)
     reported: dict[str, Any] = {name: counts[name] for name in _REPORTED}
+    classes = [one for part in parts for one in part.classes]
     return AuditReport(
         policy=policy,
         sensitive=schema.sensitive.name,
@@ -153,5 +164,6 @@ def join_parts(
             domain_size=schema.domain_size,
         ),
         margins=margins,
+        classes=EquivalenceClasses.of(classes) if classes else None,
         **reported,
     )

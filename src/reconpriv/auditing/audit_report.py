@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from reconpriv.auditing.classes import EquivalenceClasses
 from reconpriv.auditing.column_risk import (
     AuditFigures,
     ColumnRisk,
@@ -39,6 +40,7 @@ class AuditReport(Readable):
     they are left out and not among the ``records``. ``giveaways`` are public columns that tell the
     sensitive value, ``people`` is there if the person's number is known, ``obstacles`` are reasons
     not to publish beside nearly unique columns, and ``hints`` say what would make a better release.
+    ``classes`` are the micro groups as others judge them: k-anonymity, l-diversity, t-closeness.
     """
 
     policy: Policy
@@ -67,6 +69,7 @@ class AuditReport(Readable):
     obstacles: tuple[Obstacle, ...] = ()
     hints: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    classes: EquivalenceClasses | None = None
 
     @property
     def private(self) -> bool:
@@ -213,6 +216,7 @@ class AuditReport(Readable):
                 for low, high, groups, records in self.size_distribution
             ],
             "worst": [verdict.as_dict() for verdict in self.worst],
+            **({"equivalence_classes": self.classes.as_dict()} if self.classes else {}),
             **({"margins": self.margins.as_dict()} if self.margins else {}),
             **({"protection": self.protection.as_dict()} if self.protection else {}),
             "warnings": list(self.warnings),

@@ -24,6 +24,7 @@ from reconpriv.cli.commands.analyst import (
 )
 from reconpriv.cli.commands.more import demo, doctor, experiment, keygen, ledger, retention, studio
 from reconpriv.cli.commands.publisher import attack, audit, columns, publish
+from reconpriv.cli.commands.record import record
 from reconpriv.cli.commands.tune import tune
 from reconpriv.cli.options.declared import option, parameter, signed
 from reconpriv.cli.process.output import Printed, reported
@@ -40,6 +41,7 @@ COMMANDS: list[tuple[Callable[..., Any], str, str]] = [
         "keygen my.key && reconpriv publish example:adult release/ -s occupation --public"
         " age,sex,race --missing value --key my.key",
     ),
+    (record, PUBLISHER, "record example:adult release/ --key my.key -o record.json"),
     (retention, PUBLISHER, "retention --rho1 0.1 --rho2 0.5 -m 10"),
     (keygen, PUBLISHER, "keygen my.key"),
     (

@@ -32,7 +32,7 @@ _GROUPED = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
 
 @dataclass(frozen=True)
 class Declared:
-    """What the user declared for each column to be recoded."""
+    """What is declared for each column to be recoded: by the user, or by an earlier release."""
 
     by_column: Mapping[str, Bins | Recoding]
 
@@ -78,6 +78,8 @@ def recode(
         said = declared.by_column.get(column.name)
         if isinstance(said, Bins):
             settled.append((column, _bins(engine, column, said, present)))
+        elif said is not None and said.binned:
+            settled.append((column, _bins_of_before(engine, column, said, present)))
         elif said is not None:
             note = _check_groups(engine, column, said)
             settled.append((column, said))
@@ -93,7 +95,8 @@ def _as_number(engine: Engine, column: Column, said: Bins | Recoding | None) -> 
 
     As values, 12.50 and 12.5 differ; their bin does not.
     """
-    if not isinstance(said, Bins) or said.period is not None or column.kind is not Kind.STRING:
+    numeric = said.period is None if isinstance(said, Bins) else said is not None and said.numeric
+    if not numeric or column.kind is not Kind.STRING:
         return column
     return engine.as_number(column) or column
 
@@ -150,6 +153,21 @@ def _bins(engine: Engine, column: Column, said: Bins, present: Column | None) ->
             hint=Remedy("add a lower border", Control.BIN, (name, "LOWER", *_written(said))),
         )
     return recoding
+
+
+def _bins_of_before(
+    engine: Engine, column: Column, said: Recoding, present: Column | None
+) -> Recoding:
+    """The bins of an earlier release, if all values of the column lie in them."""
+    found = engine.value_range(column, present)
+    places = [said.place(value) for value in found or ()]
+    (low, _), (_, high) = said.ends(0), said.ends(len(said.labels) - 1)
+    inside = (
+        place is not None and low <= place and (high is None or place <= high) for place in places
+    )
+    if column.kind not in (_DATES if said.dated else _NUMBERS) or not all(inside):
+        raise InputError(f"Column {column.name!r} holds values outside the bins of the release.")
+    return said
 
 
 def _check_kind(column: Column, said: Bins) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from reconpriv.errors import ReleaseError
 from reconpriv.release.manifest import Manifest
+from reconpriv.sources.input_files import sha256_of
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class ReleaseFolder:
         hashes = [digest for resource in described for digest in resource.files.hashes]
         for path, expected in zip(self.files, hashes, strict=True):
             try:
-                with path.open("rb") as stream:
-                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                digest = sha256_of(path)
             except OSError:
                 raise ReleaseError(f"The release lacks its file {path.name}.") from None
             if f"sha256:{digest}" != expected:

@@ -33,7 +33,9 @@ from reconpriv.writing.folder import new_folder
 from reconpriv.writing.marker import MANIFEST
 
 if TYPE_CHECKING:
+    from reconpriv.cells.randomness import Key
     from reconpriv.learning import IndependenceTest, ReconstructedNaiveBayes, Regression
+    from reconpriv.release.record import ReviewRecord
     from reconpriv.writing.scratch import Scratch
 
 
@@ -94,7 +96,7 @@ class Release(Queryable, Tabular):
         """The sensitive values in the order in which they are shown."""
         return by_number(self.description.schema.domain)
 
-    def _checked_files(self) -> ReleaseFolder:
+    def checked_files(self) -> ReleaseFolder:
         """The files of the release, after comparing them with their hashes."""
         if self.uri is not None:
             raise ReleaseError(
@@ -109,7 +111,7 @@ class Release(Queryable, Tabular):
         """The cells of the release, loaded and checked, ready for questions."""
         described = self.description
         design = Design.of(described.policy, described.schema)
-        stored = self._checked_files()
+        stored = self.checked_files()
         cells = load_cells(stored, self.memory)
         if not described.margins:
             return Answerer(cells, design)
@@ -255,12 +257,12 @@ class Release(Queryable, Tabular):
             size = self.description.policy.sample_size
             whose = f" of sample size {size}" if resource == GROUPS else ""
             raise ReleaseError(f"{'A' if whose else 'The'} release{whose} has no {resource}.")
-        stored = self._checked_files()
+        stored = self.checked_files()
         return load_records(stored) if resource == DATA else load_table(stored, resource)
 
     def save(self, out: str | os.PathLike[str], *, overwrite: bool = False) -> Release:
         """Copy the release into a folder, to be passed on, and return the one that is there."""
-        stored = self._checked_files()
+        stored = self.checked_files()
         with new_folder(Path(out), overwrite=overwrite) as folder:
             for file in (*stored.files, stored.path / MANIFEST):
                 shutil.copyfile(file, folder / file.name)
@@ -305,7 +307,7 @@ class Release(Queryable, Tabular):
 
         described = self.description
         check_design(described, trials_known=described.policy.sampling.trials_known)
-        cube = load_cube(self._checked_files(), self.memory)
+        cube = load_cube(self.checked_files(), self.memory)
         target = TARGETS.get(file.suffix.lower())
         records = designed_records(cube, described, target.label_bytes if target else None)
         design = Design.of(described.policy, described.schema)
@@ -326,8 +328,24 @@ class Release(Queryable, Tabular):
         from reconpriv.release.to_database import database_target, load_release  # noqa: PLC0415 - not until used
 
         target = database_target(os.fspath(database), name)
-        self._checked_files()
+        self.checked_files()
         return load_release(self.path, target, overwrite=overwrite)
+
+    def record(self, *, key: Key | bytes | str | os.PathLike[str] | None = None) -> ReviewRecord:
+        """What the release itself shows of what a disclosure review asks for.
+
+        :meth:`reconpriv.Table.record` adds what needs the table. With ``key``, the one that the
+        release was made with, its ledger is looked up.
+        """
+        from reconpriv.cells.randomness import as_key  # noqa: PLC0415 - seldom used
+        from reconpriv.release.record import review_record  # noqa: PLC0415 - seldom used
+        from reconpriv.release.released_figures import released_figures  # noqa: PLC0415
+        from reconpriv.tables.reviewed import entry_of  # noqa: PLC0415
+
+        stored, described = self.checked_files(), self.description
+        entry = entry_of(None if key is None else as_key(key), described, described.schema)
+        figures = released_figures(stored, self.memory)
+        return review_record(stored, figures, entry=entry, warnings=self.warnings)
 
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the analysts' report, one HTML file derived from the release alone."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reconpriv._version import __version__
 from reconpriv.attacks.result import AttackResult
 from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.classes import EquivalenceClasses
 from reconpriv.auditing.column_risk import identifier_note
 from reconpriv.auditing.single_records import K
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import CellKeeper
 from reconpriv.columns.schema import Schema
 from reconpriv.engines.base import Progress, no_progress
-from reconpriv.errors import PolicyError
+from reconpriv.extras import library_versions
 from reconpriv.messages.numbers import percent
 from reconpriv.messages.phrases import kept_words
 from reconpriv.messages.remedies import plain_words, worded
@@ -30,9 +30,10 @@ from reconpriv.reports.page import Section, page
 from reconpriv.reports.risk_sections import frontier_section, margins_section, promise_section
 from reconpriv.show.charts.drawing import browser_scripts
 from reconpriv.show.document import Card, Cards, Facts, Headline, Paragraph
+from reconpriv.show.results.record import classes_grid
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
-from reconpriv.writing.file import check_file, whole_file
+from reconpriv.writing.file import check_beside, whole_file
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -107,12 +108,7 @@ class Survey:
 
 def check_internal(path: Path, *, overwrite: bool = False, out: Path | None = None) -> None:
     """Refuse a place that would be published with a release, and a name that cannot be written."""
-    inside = path.resolve().parent
-    if out is not None and (inside == out.resolve() or out.resolve() in inside.parents):
-        raise PolicyError(
-            "The internal report must not be inside the release.", hint="Choose another folder."
-        )
-    check_file(path, overwrite=overwrite, private=_WHAT, hint=_HINT)
+    check_beside(path, out, _WHAT, overwrite=overwrite, hint=_HINT)
     browser_scripts()
 
 
@@ -157,6 +153,7 @@ def internal_html(found: Findings) -> str:
     sections = [
         promise_section(audit, setting),
         _summary(found),
+        *([_classes(audit.classes)] if audit.classes else []),
         changes.section(audit, found.bins),
         *group_sections(audit, found.groups),
         *([margins_section(audit.margins)] if audit.margins else []),
@@ -221,6 +218,12 @@ def _summary(found: Findings) -> Section:
     return Section("summary", "Summary", [verdict, parts, Cards(cards), *warnings])
 
 
+def _classes(classes: EquivalenceClasses) -> Section:
+    """The figures of the record for the review board."""
+    title = "For the review board"
+    return Section("classes", title, [replace(classes_grid([("raw table", classes)]), title="")])
+
+
 def _parameters(found: Findings) -> Section:
     audit, release = found.audit, found.release
     policy, m = audit.policy, audit.domain_size
@@ -247,7 +250,7 @@ def _parameters(found: Findings) -> Section:
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         ("reconpriv", __version__),
         ("Python", platform.python_version()),
-        *((name, _version(name)) for name in ("numpy", "scipy", "pyarrow", "duckdb", "altair")),
+        *library_versions("numpy", "scipy", "pyarrow", "duckdb", "altair").items(),
     ]
     return Section("parameters", "Parameters and versions", [Facts(rows)])
 
@@ -263,10 +266,3 @@ def _release_rows(release: Release) -> list[tuple[str, str]]:
         if written.unattainable_groups:
             rows.append(("kept one trial", f"{written.unattainable_groups:,} groups"))
     return rows + [("note", worded(note, plain_words)) for note in release.warnings]
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

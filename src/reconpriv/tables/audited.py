@@ -8,6 +8,7 @@ from functools import partial
 
 from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.auditing.audit_report import AuditReport
+from reconpriv.auditing.classes import shares_of
 from reconpriv.auditing.column_risk import column_risks
 from reconpriv.auditing.giveaways import ColumnsSeen, with_pairs
 from reconpriv.auditing.obstacles import Accepted, giveaway_obstacle
@@ -51,7 +52,15 @@ def audit_table(
     schema = groups.group_schema
     plan = table.margin_plan(policy)
     policy = policy if plan.published else replace(policy, margins=None)
-    work = partial(audit_part, schema=schema, policy=policy, worst=worst, k=k, counted=plan.counted)
+    work = partial(
+        audit_part,
+        schema=schema,
+        policy=policy,
+        worst=worst,
+        k=k,
+        counted=plan.counted,
+        overall=shares_of(table.sensitive_counts),
+    )
     asked = columns is not None
     if not asked and len(table.schema.public) > _COLUMNS_COMPARED:
         columns = False

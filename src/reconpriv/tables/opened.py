@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from reconpriv.auditing.checks import Checks
 from reconpriv.auditing.column_risk import ColumnRisk, identifier_note
 from reconpriv.auditing.obstacles import refuse
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.randomness import Key
-from reconpriv.columns.schema import Schema
+from reconpriv.columns.schema import Schema, Value
 from reconpriv.engines.base import Engine, Progress, no_progress
 from reconpriv.engines.grouped import GroupedTable
 from reconpriv.errors import InputError, warn_caller
@@ -26,6 +28,7 @@ from reconpriv.policy.protection import Coarsening
 from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.row_choice import RowChoice
 from reconpriv.release.labels import labels_of
+from reconpriv.theory.arrays import Ints
 
 if TYPE_CHECKING:
     from reconpriv.protect.margins.planned import MarginPlan
@@ -50,6 +53,7 @@ class OpenTable:
         self.warnings = notes
         self.dropped = dropped or 0
         self.left_out: tuple[str, ...] = ()
+        self.source: Any = None
         self._warned: set[str] = set()
         self._all_rows: tuple[Engine, Schema, bool] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
@@ -69,7 +73,7 @@ class OpenTable:
             return self.grouped().protected(policy, Key.test())
         return self.grouped().coarsened(self.coarsenings[policy])
 
-    def _published_as(self, policy: Policy, coarsening: Coarsening) -> None:
+    def published_as(self, policy: Policy, coarsening: Coarsening) -> None:
         """From now on, a policy makes its protection groups as they were published."""
         if coarsening:
             self.coarsenings[policy] = coarsening
@@ -131,7 +135,7 @@ class OpenTable:
         self.schema = replace(schema, records=self.engine.records())
         self.drop_missing = False
         self._margin_plan = None
-        for found in ("checks", "truth"):
+        for found in ("checks", "truth", "sensitive_counts"):
             self.__dict__.pop(found, None)
 
     @property
@@ -163,6 +167,15 @@ class OpenTable:
         """What is found out about the table before it is published."""
         chosen = self._all_rows is not None
         return Checks(self.engine, self.schema, self.drop_missing, one_row_each=chosen)
+
+    @cached_property
+    def sensitive_counts(self) -> Ints:
+        """How many records hold each value of the domain; whoever opened the table may know."""
+        return self.in_domain(self.engine.value_counts(self.schema.sensitive))
+
+    def in_domain(self, counts: Mapping[Value, int]) -> Ints:
+        """Counts of sensitive values in the order of the domain."""
+        return np.array([counts.get(value, 0) for value in self.schema.domain], dtype=np.int64)
 
     def warn_of(self, identifiers: Iterable[ColumnRisk]) -> None:
         """Warn of each nearly unique column once."""

@@ -39,6 +39,22 @@ def check_file(
         raise no_folder_for(path)
 
 
+def check_beside(
+    path: Path, out: Path | None, what: str, *, overwrite: bool, hint: str | Remedy
+) -> None:
+    """The same for a private file that is written together with a release, which is not there yet.
+
+    ``out`` is the folder of that release, ``what`` names the file in messages.
+    """
+    inside = path.resolve().parent
+    if out is not None and (inside == out.resolve() or out.resolve() in inside.parents):
+        raise OutputError(
+            f"{what[0].upper()}{what[1:]} must not be inside the release.",
+            hint="Choose another folder.",
+        )
+    check_file(path, overwrite=overwrite, private=what, hint=hint)
+
+
 def no_folder_for(path: Path) -> OutputError:
     """The error for a file whose folder does not exist."""
     if may_hold_password(path):

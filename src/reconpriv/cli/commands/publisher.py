@@ -169,7 +169,7 @@ def publish(
         "parquet",
     ),
     overwrite: bool = option(
-        "--overwrite", "Replace OUT if it is a release, and the report.", False
+        "--overwrite", "Replace OUT if it is a release, the report and the record.", False
     ),
     to_table: str | None = option(
         "--to-table NAME", "Load the release into this table of a database (or schema.table)."
@@ -193,6 +193,10 @@ def publish(
         False,
     ),
     report_file: Path | None = _INTERNAL_REPORT,
+    record_file: Path | None = option(
+        "--record FILE",
+        "Also write a record for the review board to this JSON file (internal: not for release).",
+    ),
 ) -> Any:
     """Write a release whose groups resist reconstruction to the extent the policy requires."""
     with contextlib.ExitStack() as stack:
@@ -248,6 +252,7 @@ def publish(
                 **accepted,
                 second_sample=second_sample,
                 role_change=role_change,
+                record=record_file,
                 progress=bar,
                 also=None if target is None else load,
             )

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from reconpriv.columns.schema import Column
 from reconpriv.columns.schema import quote_identifier as quote
-from reconpriv.datasets import dataset_path
+from reconpriv.datasets import EXAMPLE, dataset_path
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.dialect import file_list
 from reconpriv.engines.duckdb.json_lines import json_lines
@@ -32,12 +32,11 @@ from reconpriv.sources.column_names import check_names
 from reconpriv.sources.databases.tables import open_database
 from reconpriv.sources.formats import Opening, ending_of, format_of, local_formats, with_endings
 from reconpriv.sources.frames import is_dataset, open_frame
+from reconpriv.sources.input_files import files_of
 from reconpriv.sources.lazy import LazyTable
 from reconpriv.writing.marker import is_release
 
 VIEW = "input"
-
-_EXAMPLE = "example:"
 
 
 def open_source(
@@ -127,8 +126,8 @@ def _open_path(
         with spooled.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
         return CsvTexts([str(spooled)], STANDARD_INPUT)
-    if path.startswith(_EXAMPLE):
-        path = str(dataset_path(path.removeprefix(_EXAMPLE)))
+    if path.startswith(EXAMPLE):
+        path = str(dataset_path(path.removeprefix(EXAMPLE)))
     files, shown = _resolve(path)
     return _open_files(connection, path, files, shown, columns)
 
@@ -171,21 +170,20 @@ def _resolve(path: str) -> tuple[list[str], str]:
             hint="Give postgresql://…, sqlite:///… or duckdb:///…, one at a time.",
         )
     shown = shown_file(path)
+    files = files_of(path)
     if Path(path).is_dir():
-        files = sorted(str(file) for file in Path(path).rglob("*.parquet"))
         if not files:
             raise InputError(f"The folder {shown!r} holds no Parquet file.")
         _refuse_releases(files, shown)
         return files, shown
     if Path(path).exists():
-        if not Path(path).is_file():
+        if not files:
             raise InputError(
                 f"{shown!r} is not a regular file but a pipe or a device.",
                 hint="Give CSV on standard input instead, as the table -.",
             )
-        return [path], shown
+        return files, shown
     if glob.has_magic(path):
-        files = sorted(file for file in glob.iglob(path, recursive=True) if Path(file).is_file())
         if not files:
             raise MissingFileError(f"No file matches {shown!r}.")
         return files, shown

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from reconpriv.datasets import dataset_path
+from reconpriv.datasets import EXAMPLE, dataset_path
 from reconpriv.engines.spark.jobs import map_in_arrow, quote
 from reconpriv.engines.spark.output import struct
 from reconpriv.engines.spark.session import LEAVE_OUT, Session
@@ -19,7 +19,6 @@ from reconpriv.messages.text_files import not_utf8
 from reconpriv.sources.csv_header import SAMPLE, parse_header
 from reconpriv.sources.formats import distributed_formats, ending_of, format_of, with_endings
 
-_EXAMPLE = "example:"
 _LOSSLESS = ("BIGINT", "BOOLEAN", "DATE", "TIMESTAMP_NTZ")
 
 
@@ -38,8 +37,8 @@ def check_path(path: str) -> None:
 
 def read_path(session: Session, path: str) -> Any:
     """A Parquet, ORC or CSV path that Spark can read."""
-    if path.startswith(_EXAMPLE):
-        path = str(dataset_path(path.removeprefix(_EXAMPLE)))
+    if path.startswith(EXAMPLE):
+        path = str(dataset_path(path.removeprefix(EXAMPLE)))
     known = format_of(path)
     kind = None if known is None else known.name
     given = path

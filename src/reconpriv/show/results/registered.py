@@ -30,6 +30,7 @@ _DOCUMENTS = {
     "Proposals": "tables.proposals_document",
     "Regression": "lessons.regression_document",
     "Release": "release.release_document",
+    "ReviewRecord": "record.record_document",
     "Study": "tables.study_document",
     "TuneReport": "tuning.tune_document",
     "TwoWay": "answers.two_way_document",
