@@ -166,7 +166,7 @@ class Table(OpenTable):
             account=account,
         )
         self._warn_of_identifiers(kept=True)
-        self.published_as(policy, manifest.protect)
+        self._published_as(policy, manifest.protect)
         warned, notes = self.warnings + manifest.protect.notes, self.notes
         warned += publication.publication_notes(
             policy, secret, written, plan, manifest.group_schema
@@ -205,11 +205,15 @@ class Table(OpenTable):
         it.
         """
         from reconpriv.release.release import Release, open_release  # noqa: PLC0415
-        from reconpriv.tables.reviewed import review_table  # noqa: PLC0415
+        from reconpriv.tables.reviewed import check_same_schema, review_table  # noqa: PLC0415
 
         if not isinstance(release, Release):
             release = open_release(release)
-        secret = None if key is None else as_key(key)
+        secret, described = None if key is None else as_key(key), release.description
+        check_same_schema(self.schema, described.schema)
+        if self.one_row_each and secret is not None:
+            self.keep_one_row_each(secret)
+        self._published_as(described.policy, described.protect)
         return review_table(self, release.checked_files(), secret, release.warnings)
 
     def workload(

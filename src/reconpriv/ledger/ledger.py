@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from reconpriv.cells.randomness import Key
-from reconpriv.columns.schema import Schema
 from reconpriv.errors import LedgerError
-from reconpriv.ledger.entries import RECOUNT, REPAIR, WITHDRAWAL, Entry, Fingerprint, entries_of
+from reconpriv.ledger.entries import RECOUNT, REPAIR, WITHDRAWAL, Entry, entries_of
 from reconpriv.ledger.file import Body, LedgerFile, LineFault, Lines
 from reconpriv.ledger.trials import COUNT, TrialFile
 from reconpriv.messages.arguments import checked_methods
 from reconpriv.messages.phrases import listed
-from reconpriv.policy.policy import Policy
 
 _LONGEST_REASON = 200
 
@@ -92,7 +90,6 @@ class Ledger:
             raise LedgerError(
                 "Only a key that is kept in a file has a ledger, and the test key has none."
             )
-        self._key = found
         self.file = LedgerFile(found, found.file)
         self.trial_file = TrialFile(found, found.file)
 
@@ -160,20 +157,6 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """The publications, oldest first, withdrawn ones too; an edited ledger is refused."""
         return entries_of(self.file.whole().bodies)
-
-    def entry_of(self, schema: Schema, policy: Policy, records: int) -> Entry | None:
-        """The last publication that counts with these settings and so many records, if any."""
-        mark = Fingerprint.of(self._key, schema, policy)
-        found = [
-            one
-            for one in self.entries
-            # How groups were merged for protection is found anew with every key.
-            if replace(one.fingerprint, protect=mark.protect) == mark
-            and one.records == records
-            and one.finished
-            and one.withdrawn is None
-        ]
-        return found[-1] if found else None
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ class OpenTable:
             return self.grouped().protected(policy, Key.test())
         return self.grouped().coarsened(self.coarsenings[policy])
 
-    def published_as(self, policy: Policy, coarsening: Coarsening) -> None:
+    def _published_as(self, policy: Policy, coarsening: Coarsening) -> None:
         """From now on, a policy makes its protection groups as they were published."""
         if coarsening:
             self.coarsenings[policy] = coarsening

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reconpriv.auditing.classes import GroupsSeen
 from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
 from reconpriv.errors import InputError, LedgerError
-from reconpriv.ledger.entries import Entry
+from reconpriv.ledger.entries import Entry, Fingerprint
 from reconpriv.ledger.ledger import Ledger
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.manifest import Manifest
@@ -29,14 +30,11 @@ def review_table(
 ) -> ReviewRecord:
     """Audit a table by the policy of its release, whose files have been checked, and compare both.
 
-    With the key, one row of each person is chosen as it was, and the ledger is looked up.
+    The table has the columns of the release, and its rows and protection groups are made as then.
+    With the key, its ledger is looked up.
     """
     described = stored.manifest
-    check_same_schema(table.schema, described.schema)
-    if table.one_row_each and key is not None:
-        table.keep_one_row_each(key)
     policy, coins = described.policy, described.policy.sampling.coins
-    table.published_as(policy, described.protect)
     seen = GroupsSeen(described.group_schema)
     # Coin flips make groups larger and smaller.
     audit = table.audit(policy, worst=0, columns=False, watch=[] if coins else [seen.add])
@@ -87,14 +85,26 @@ def check_same_schema(mine: Schema, released: Schema) -> None:
 
 
 def entry_of(key: Key | None, described: Manifest, schema: Schema) -> Entry | None:
-    """The line of the ledger that belongs to a release; None if there is no ledger to look into."""
+    """The last line of the ledger with the settings and records of a release.
+
+    None if there is no ledger to look into.
+    """
     ledger = None if key is None else Ledger.of(key)
-    if ledger is None:
+    if key is None or ledger is None:
         return None
-    found = ledger.entry_of(schema, described.policy, described.records)
-    if found is None:
+    mark = Fingerprint.of(key, schema, described.policy)
+    found = [
+        one
+        for one in ledger.entries
+        # Groups that were merged for protection are not in a manifest as they were asked for.
+        if replace(one.fingerprint, protect=mark.protect) == mark
+        and one.records == described.records
+        and one.finished
+        and one.withdrawn is None
+    ]
+    if not found:
         raise LedgerError(
             "The ledger of this key has no publication like this release.",
             hint="Give the key that the release was made with.",
         )
-    return found
+    return found[-1]
