@@ -28,7 +28,7 @@ LAYOUTS: dict[str, tuple[int, ...]] = {
     "sex, region": (2, 10),
     "sex, region, age": (2, 10, 70),
 }
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 def made_table(sizes: tuple[int, ...]) -> pa.Table:

@@ -15,10 +15,10 @@ JOBS = {
     "copy": jobs.copy,
     "audit --no-columns": lambda file: jobs.audit(file, columns=False),
     "audit": lambda file: jobs.audit(file, columns=True),
-    "publish octave": lambda file: jobs.publish(file, sample_size="octave"),
-    "publish public": lambda file: jobs.publish(file, sample_size="public"),
-    "publish paper": lambda file: jobs.publish(file, sample_size="paper"),
-    "publish none": lambda file: jobs.publish(file, sample_size="none"),
+    "publish octave": lambda file: jobs.publish(file, sampling="octave"),
+    "publish public": lambda file: jobs.publish(file, sampling="public"),
+    "publish paper": lambda file: jobs.publish(file, sampling="paper"),
+    "publish none": lambda file: jobs.publish(file, sampling="none"),
 }
 
 
@@ -35,7 +35,7 @@ def main() -> None:
     lines = [
         f"{rows:,} rows x 7 text columns drawn from the census table, Parquet"
         + (", ages moved by up to two years (207,147 cells)" if arguments.spread else "")
-        + "; Occupation sensitive, p = 0.5, ε = 0.5, δ = 0.3.",
+        + "; Occupation sensitive, p = 0.5, tolerance 0.5, doubt 0.3.",
         f"Best of {arguments.rounds}, each job in a process of its own. {machine()}.",
         "",
         "| job | seconds | ratio | to | bar | peak MB |",

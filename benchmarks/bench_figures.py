@@ -37,7 +37,7 @@ def main() -> None:
         "|---|---:|---:|---:|---:|---:|",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
         public = ["Age", "Gender", "Education", "Marital", "Race", "Workclass"]
         with rp.read("example:census_workers", sensitive="Occupation", public=public) as table:
             table.publish(policy, Path(folder) / "r", key=rp.Key.generate())

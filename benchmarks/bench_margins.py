@@ -8,7 +8,7 @@ import jobs
 from common import census_rows, machine, met, write_section
 
 EPSILON = 1.0
-PLAIN = {"sample_size": "none"}
+PLAIN = {"sampling": "none"}
 RECOMMENDED = {"preset": "recommended"}
 
 JOBS = {

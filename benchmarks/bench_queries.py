@@ -34,7 +34,7 @@ def statement(query: dict[str, object], data: Path, sensitive: str) -> str:
 def measure(
     sensitive: str, margins: float | None, rows: int, rounds: int, queries: int, folder: Path
 ) -> list[str]:
-    policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, margins=margins)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=margins)
     name = f"{sensitive} {'alone' if margins is None else 'with margins'}"
     with rp.read(census_rows(rows), sensitive=sensitive, public="all") as table:
         pool = table.workload(queries=queries)

@@ -136,7 +136,7 @@ def loading(rows: int, rounds: int) -> None:
     seconds = {}
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         with rp.read(census_rows(rows), sensitive="Occupation", public="all") as table:
-            policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
+            policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
             for form in ("parquet", "csv", "cells"):
                 table.publish(policy, f"{folder}/{form}", key=rp.Key.test(), file_format=form)
         for form in ("parquet", "csv", "cells"):

@@ -20,7 +20,7 @@ def work(file: str, job: str) -> dict[str, Any]:
 
     import reconpriv as rp
 
-    policy = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     folder = Path(tempfile.mkdtemp(dir=Path(file).parent))
     threads = int(job.rsplit(maxsplit=1)[-1])
     spark: dict[str, Any] = {"engine": "spark", "master": f"local[{threads}]", "memory": "4GB"}

@@ -24,17 +24,17 @@ SWEEPS = {
     "Chernoff, fine": {
         **PAPER,
         "retentions": np.linspace(0.1, 0.9, 41),
-        "epsilons": np.linspace(0.3, 0.9, 13),
+        "tolerances": np.linspace(0.3, 0.9, 13),
     },
     "Chernoff, margins": {**PAPER, "margins": [1.0]},
-    "none": {**PAPER, "sample_sizes": "none"},
-    "paper": {**PAPER, "sample_sizes": "paper", "retentions": [0.3, 0.5, 0.7]},
+    "none": {**PAPER, "samplings": "none"},
+    "paper": {**PAPER, "samplings": "paper", "retentions": [0.3, 0.5, 0.7]},
 }
 
 
 def by_publishing(table: rp.Table, tuner: Tuner) -> float:
     """The seconds for one setting without a formula: publish, run the workload, audit."""
-    policy = rp.Policy(0.5, 0.5, 0.3)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         release = table.publish(policy, Path(folder) / "r", key=rp.Key.generate())
@@ -75,7 +75,7 @@ def main() -> None:
     arguments = parser.parse_args()
     lines = [
         "The census table (148,318 records, six public columns), the standard workload of 5,000"
-        " queries. Settings of p, ε, δ and sample size with their violations, trials, expected"
+        " queries. Settings of p, ε, δ and sampling rule with their violations, trials, expected"
         " error and risk; each sweep with a tuner of its own, so nothing is kept from the one"
         f" before. Best of {arguments.rounds}. {machine()}.",
         "",

@@ -39,7 +39,7 @@ def _policy(preset: str | None, **wishes: Any) -> Any:
 
     if preset is not None:
         return rp.preset(preset)
-    return rp.Policy(retention=0.5, epsilon=0.5, delta=0.3, **wishes)
+    return rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, **wishes)
 
 
 def audit(
@@ -47,13 +47,13 @@ def audit(
     columns: bool | None = None,
     *,
     preset: str | None = None,
-    sample_size: str = "octave",
+    sampling: str = "octave",
     **settings: Any,
 ) -> None:
     import reconpriv as rp
 
     with rp.read(file, sensitive="Occupation", public="all", **settings) as table:
-        table.audit(_policy(preset, sample_size=sample_size), columns=columns)
+        table.audit(_policy(preset, sampling=sampling), columns=columns)
 
 
 def publish(

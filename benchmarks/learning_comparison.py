@@ -84,7 +84,7 @@ def key(number: int) -> rp.Key:
 def releases(
     train: pa.Table, sensitive: str, retention: float, design: str, keys: int
 ) -> Iterator[rp.Release]:
-    policy = rp.Policy(retention, 0.5, 0.3, sample_size=design)
+    policy = rp.Policy(retention=retention, tolerance=0.5, doubt=0.3, sampling=design)
     with rp.read(train, sensitive=sensitive, public=features(sensitive)) as table:
         for number in range(keys):
             with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ from reconpriv.learning.regression import Regression
 from reconpriv.protect.publish_cube import published_cube
 
 COLUMNS = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
-SAMPLE_SIZES = ("none", "octave", "public")
+SAMPLING_RULES = ("none", "octave", "public")
 FOLDER = Path(__file__).parents[1] / "docs" / "learning"
 RETENTION = 0.5
 NAIVE_KEYS = 5
@@ -58,9 +58,9 @@ class Model:
     merge: dict[str, tuple[Any, ...]] | None = None
     reference: dict[str, Any] | None = None
 
-    def fit(self, cube: Cube, retention: float, sample_size: str) -> Regression:
+    def fit(self, cube: Cube, retention: float, sampling: str) -> Regression:
         """Fit it as an analyst who believes in this retention would."""
-        answerer = Answerer(cube, Design(retention, cube.schema.domain_size, sample_size))
+        answerer = Answerer(cube, Design(retention, cube.schema.domain_size, sampling))
         run = linear_of if self.target is None else logistic_of
         target = "Age" if self.target is None else self.target
         options = Options(self.merge, self.reference)
@@ -97,9 +97,9 @@ def key(number: int) -> rp.Key:
     return rp.Key(hashlib.sha256(f"regression coverage {number}".encode()).digest())
 
 
-def released(raw: Cube, sample_size: str, keys: int) -> Iterator[Cube]:
+def released(raw: Cube, sampling: str, keys: int) -> Iterator[Cube]:
     """The census table published with one key after another."""
-    policy = rp.Policy(RETENTION, 0.5, 0.3, sample_size=sample_size)
+    policy = rp.Policy(retention=RETENTION, tolerance=0.5, doubt=0.3, sampling=sampling)
     for number in range(keys):
         yield published_cube(raw, policy, key(number))
 
@@ -118,7 +118,7 @@ def kind(model: Model, error: float, term: str, sensitive: str) -> str:
 
 @dataclass
 class Tally:
-    """What was found on the releases of one sample size."""
+    """What was found on the releases of one sampling rule."""
 
     covers: dict[tuple[str, float, str], list[bool]]
     refused: dict[tuple[str, float], int]
@@ -143,15 +143,15 @@ def try_model(model: Model, truth: Regression, cube: Cube, wrong: float, tally: 
 
 
 def measure(job: tuple[str, str, int]) -> tuple[list[list[Any]], list[list[Any]]]:
-    """All models on the releases of one table with one sample size."""
-    sensitive, sample_size, keys = job
+    """All models on the releases of one table with one sampling rule."""
+    sensitive, sampling, keys = job
     public = [name for name in COLUMNS if name != sensitive]
     source = rp.dataset_path("census_workers")
     with rp.read(source, sensitive=sensitive, public=public) as table:
         raw = collect(table.batches(), table.schema)
     truth = {model.name: model.fit(raw, 1.0, "none") for model in MODELS[sensitive]}
     tally = Tally(defaultdict(list), defaultdict(int), defaultdict(list))
-    for number, cube in enumerate(released(raw, sample_size, keys)):
+    for number, cube in enumerate(released(raw, sampling, keys)):
         for model in MODELS[sensitive]:
             for wrong in (1.0, 0.7, 1.3) if number < keys // 4 else (1.0,):
                 try_model(model, truth[model.name], cube, wrong, tally)
@@ -162,12 +162,12 @@ def measure(job: tuple[str, str, int]) -> tuple[list[list[Any]], list[list[Any]]
         if not any(key[:2] == (name, wrong) for key in tally.covers):
             tally.covers[name, wrong, "all refused"] = []
     coverage = [
-        [sensitive, sample_size, name, wrong, group, len(covers), sum(covers),
+        [sensitive, sampling, name, wrong, group, len(covers), sum(covers),
          tally.refused[name, wrong]]
         for (name, wrong, group), covers in sorted(tally.covers.items())
     ]  # fmt: skip
     shown = [
-        [sensitive, sample_size, name, one.term, f"{one.estimate:.4f}",
+        [sensitive, sampling, name, one.term, f"{one.estimate:.4f}",
          *(f"{np.mean(tally.figures[name, one.term, what]):.4f}"
            for what in ("corrected", "error", "naive"))]
         for name, fit in truth.items()
@@ -180,15 +180,15 @@ def measure(job: tuple[str, str, int]) -> tuple[list[list[Any]], list[list[Any]]
 def main() -> None:
     """Measure everything and write both files."""
     keys = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    jobs = [(sensitive, size, keys) for sensitive in MODELS for size in SAMPLE_SIZES]
+    jobs = [(sensitive, size, keys) for sensitive in MODELS for size in SAMPLING_RULES]
     with ProcessPoolExecutor(max_workers=2) as pool:
         found = list(pool.map(measure, jobs))
     for name, head, rows in (
         ("regression-coverage.csv",
-         "table,sample_size,model,assumed_p_over_p,coefficients,pairs,covered,refused_fits",
+         "table,sampling,model,assumed_p_over_p,coefficients,pairs,covered,refused_fits",
          [row for coverage, _ in found for row in coverage]),
         ("regression.csv",
-         "table,sample_size,model,term,raw,corrected,standard_error,naive",
+         "table,sampling,model,term,raw,corrected,standard_error,naive",
          [row for _, shown in found for row in shown]),
     ):  # fmt: skip
         with (FOLDER / name).open("w", newline="", encoding="utf-8") as file:

@@ -29,20 +29,20 @@ def _log(low: float, high: float, base: int = 10) -> Any:
 
 
 def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
-    """The error in the most frequent value for each sample size, and how often it is under ε."""
+    """The error in the most frequent value for each sampling rule, and how often it is under ε."""
     alt = charts.altair("attacks")
     values = [
         {
-            "mode": row["sample size"],
+            "mode": row["sampling"],
             "series": row["table"],
             **{f"q{share}": row[f"error {share}%"] for share in (10, 25, 50, 75, 90)},
-            "under": row["under ε"],
+            "under": row["within tolerance"],
             "exact": row["with copies"] or row["exact tails"],
         }
         for row in rows
     ]
     base = alt.Chart(charts.rows(values)).encode(
-        x=alt.X("mode:N", title="sample size", sort=list(_MODES), axis=alt.Axis(labelAngle=0)),
+        x=alt.X("mode:N", title="sampling", sort=list(_MODES), axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("series:N", scale=alt.Scale(paddingInner=0.15)),
         color=charts.colour(_BASES),
     )
@@ -88,7 +88,7 @@ def draw_ratio(policy: Policy, path: Path) -> None:
     for f in (0.25, 0.8):
         values = []
         for privacy in (0.1, 0.05):
-            tails = ratio_tails(counts / f, f, privacy=privacy, epsilon=policy.epsilon)
+            tails = ratio_tails(counts / f, f, privacy=privacy, epsilon=policy.tolerance)
             for side, tail in (("above ε", tails.above), ("below -ε", tails.below)):
                 values += [
                     {"x": x, "y": y, "series": f"λ = {privacy}, {side}"}
@@ -99,14 +99,14 @@ def draw_ratio(policy: Policy, path: Path) -> None:
         y = alt.Y("y:Q", title="exact tail of the noisy ratio" if f == 0.25 else None,
                   axis=charts.percent_axis(), scale=alt.Scale(domain=[0, 0.7]))  # fmt: skip
         drawn = charts.lines(values, looks, x, y, marks=False)
-        level = charts.level(policy.delta, "δ")
+        level = charts.level(policy.doubt, "δ")
         panels.append(charts.panel(alt.layer(level, drawn), 290, 220, f"f = {f}"))
     entries = [LegendEntry(name, look, "line") for name, look in looks.items()]
     charts.save(charts.figure(panels, entries=entries), path)
 
 
 def draw_granularity(kept: dict[str, dict[str, Attempt]], path: Path) -> None:
-    """True f against the attack's and the MLE's, for every scaled sample size."""
+    """True f against the attack's and the MLE's, for every scaled sampling rule."""
     alt = charts.altair("attacks")
     looks = {"MLE": _MLE, "granularity attack": _ATTACK}
     ticks = [0.1, 0.2, 0.5, 1.0]
@@ -189,16 +189,15 @@ def draw_differencing(estimates: tuple[Floats, Floats, Floats], path: Path) -> N
 
 
 def draw_side_channels(rows: Sequence[Row], path: Path) -> None:
-    """Channels by sample size: a dot if nothing leaks, a cross if something does."""
+    """Channels by sampling rule: a dot if nothing leaks, a cross if something does."""
     alt = charts.altair("attacks")
     looks = {"no": Look(palette.GREEN), "yes": Look(palette.VERMILION, palette.CROSS)}
     names = list(dict.fromkeys(row["channel"] for row in rows))
     values = [
-        {"mode": row["sample size"], "channel": row["channel"], "series": row["leaks"]}
-        for row in rows
+        {"mode": row["sampling"], "channel": row["channel"], "series": row["leaks"]} for row in rows
     ]
     base = alt.Chart(charts.rows(values)).encode(
-        x=alt.X("mode:N", title="sample size", sort=list(_MODES),
+        x=alt.X("mode:N", title="sampling", sort=list(_MODES),
                 scale=alt.Scale(domain=list(_MODES)), axis=alt.Axis(labelAngle=0, ticks=False)),
         y=alt.Y("channel:N", title=None, sort=names, axis=alt.Axis(labelLimit=260, ticks=False)),
     )  # fmt: skip

@@ -34,17 +34,17 @@ from reconpriv.attacks.side_channels import attack_side_channels
 from reconpriv.attacks.statistics import Rate
 from reconpriv.attacks.updates import IN_AND_OUT, attack_updates
 from reconpriv.datasets import dataset_path
-from reconpriv.policy.policy import SAMPLE_SIZES, Policy
+from reconpriv.policy.policy import SAMPLING_RULES, Policy
 from reconpriv.reading import read
 from reconpriv.research.data import ATTRIBUTES, BASES, census_population
 from reconpriv.table import Table
 
-POLICY = Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+POLICY = Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
 SAMPLES = (300_000, 500_000)
 LEAST = (200, 500)
 SCALED = ("paper", "octave", "public")
 _KEYS = 20
-# The ε of margins, how many keys they are attacked with, and for which sample sizes.
+# The ε of margins, how many keys they are attacked with, and for which sampling rules.
 MARGINS = 1.0
 _MARGIN_KEYS = 10
 _WITH_MARGINS = ("none", "octave", "public")
@@ -89,7 +89,7 @@ def census_targets() -> dict[str, AttackedTable]:
 def granularity_study(
     targets: dict[str, AttackedTable],
 ) -> tuple[list[Row], dict[str, dict[str, Attempt]]]:
-    """Groups of at least 200 and 500 records on every table and sample size; and all groups."""
+    """Groups of at least 200 and 500 records on every table and sampling rule; and all groups."""
     rows: list[Row] = []
     kept: dict[str, dict[str, Attempt]] = {}
     for name, target in targets.items():
@@ -146,12 +146,12 @@ def limits_study(targets: dict[str, AttackedTable]) -> dict[str, Attempt]:
 
 
 def side_channel_study() -> Iterator[Row]:
-    """Every sample size for the Education table."""
+    """Every sampling rule for the Education table."""
     with census_table("EDU") as table:
-        for size in SAMPLE_SIZES:
-            result = attack_side_channels(table, replace(POLICY, sample_size=size))
+        for size in SAMPLING_RULES:
+            result = attack_side_channels(table, replace(POLICY, sampling=size))
             for row in result.table:
-                yield {"sample size": size, **row}
+                yield {"sampling": size, **row}
 
 
 def margin_targets() -> dict[str, AttackedTable]:
@@ -175,7 +175,7 @@ def adult_target(policy: Policy = POLICY) -> AttackedTable:
 def pool_study(
     targets: dict[str, AttackedTable], keys: int = _POOL_KEYS
 ) -> dict[str, AttackResult]:
-    """Groups with their neighbours, on every sample size."""
+    """Groups with their neighbours, on every sampling rule."""
     return {name: attack_pool(target, keys=keys) for name, target in targets.items()}
 
 
@@ -183,21 +183,21 @@ def protection_study(targets: dict[str, AttackedTable], keys: int = _POOL_KEYS) 
     """The same groups, where their neighbours are protected over as well."""
     for name, target in targets.items():
         for protect, size in itertools.product((None, *PROTECTED[name]), ("public", "octave")):
-            policy = replace(target.policy, sample_size=size, protect=protect)
+            policy = replace(target.policy, sampling=size, protect=protect)
             row, _ = measure_pool(replace(target, policy=policy), size, keys)
             said = ", ".join(f"{k}={v}" for k, v in (protect or {}).items())
             yield {"table": name, "protect": said, **row}
 
 
 def updates_study(targets: dict[str, AttackedTable]) -> Iterator[Row]:
-    """The first and the last release of each series, on the sample sizes that limit trials."""
+    """The first and the last release of each series, on the sampling rules that limit trials."""
     for (name, target), size in itertools.product(targets.items(), SCALED):
-        policy = replace(target.policy, sample_size=size)
+        policy = replace(target.policy, sampling=size)
         rows = attack_updates(replace(target, policy=policy)).table
         last = max(row["releases"] for row in rows)
         for row in rows:
             if row["releases"] in (1, last) and (row["releases"], row["series"]) != (1, IN_AND_OUT):
-                yield {"table": name, "sample size": size, **row}
+                yield {"table": name, "sampling": size, **row}
 
 
 def peoples_table(same: float, values: int = 4) -> Table:
@@ -244,7 +244,7 @@ def model_study(
 def margins_study(
     targets: dict[str, AttackedTable], keys: int = _MARGIN_KEYS
 ) -> tuple[list[Row], list[Row]]:
-    """Every sample size without and with margins; and what the margins tell by themselves."""
+    """Every sampling rule without and with margins; and what the margins tell by themselves."""
     attacked: list[Row] = []
     alone: list[Row] = []
     for name, target in targets.items():
@@ -300,7 +300,7 @@ def run_lab(folder: Path) -> None:
     raw = {base: targets[f"{base} raw"] for base in BASES}
     micro = {base: attack_micro(target, keys=_KEYS) for base, target in raw.items()}
     write_csv(folder / "micro.csv", _both(micro))
-    pictures.draw_micro(_both(micro), POLICY.epsilon, folder / "micro.png")
+    pictures.draw_micro(_both(micro), POLICY.tolerance, folder / "micro.png")
     ratio = {base: attack_ratio(target) for base, target in raw.items()}
     write_csv(folder / "ratio.csv", _both(dict(list(ratio.items())[:1])))
     write_csv(folder / "ratio-groups.csv", [
@@ -340,7 +340,7 @@ def run_lab(folder: Path) -> None:
     channels = list(side_channel_study())
     write_csv(folder / "side-channels.csv", channels)
     pictures.draw_side_channels(channels, folder / "side-channels.png")
-    paper = replace(POLICY, sample_size="paper")
+    paper = replace(POLICY, sampling="paper")
     results = {
         "micro": micro,
         "pool": pooled,

@@ -81,14 +81,14 @@ def measure(one: OneTable, policy: Policy, keys: int, tail_keys: int) -> Row:
     """
     target = AttackedTable(one.target.schema, policy, one.target.batch)
     found, values = Measured(), one.target.values[one.attacked]
-    promised = policy.margins and policy.sampling.counts_margins
+    promised = policy.margins and policy.sampling_rule.counts_margins
     check = PromiseCheck.of(target) if promised else None
     for number in range(keys if check is None else max(keys, tail_keys)):
         published = target.publication(number)
         if number < keys:
             found.errors.append(one.errors(published))
             best = best_estimates(target, published, one.attacked, values)
-            _attack(found, best, policy.epsilon, first=number == 0)
+            _attack(found, best, policy.tolerance, first=number == 0)
         if check is not None:
             check.add(published)
             found.rows.append(sum(table.rows for table in published.tables))
@@ -134,10 +134,10 @@ def _about_margins(found: Measured, target: AttackedTable, check: PromiseCheck |
     plan = target.margins(target.policy, None)
     assert plan is not None
     rows = float(np.mean(found.rows))
-    model = model_errors(target, target.policy.sample_size, MODEL_KEYS)
+    model = model_errors(target, target.policy.sampling, MODEL_KEYS)
     return check.row() | {
-        "model_right": float((model.inside <= target.policy.epsilon).mean()),
-        "model_right_held_out": float((model.outside <= target.policy.epsilon).mean()),
+        "model_right": float((model.inside <= target.policy.tolerance).mean()),
+        "model_right_held_out": float((model.outside <= target.policy.tolerance).mean()),
         "violating_groups": target.violating().size,
         "rows": rows,
         "rows_left_out": plan.totals.rows - rows,

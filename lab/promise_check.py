@@ -102,7 +102,7 @@ class PromiseCheck:
     def add(self, published: Publication) -> None:
         """Look at one more release."""
         best = best_estimates(self.target, published, self.groups, self.values)
-        epsilon = self.target.policy.epsilon
+        epsilon = self.target.policy.tolerance
         readers = (best.without_margins, best)
         off = np.array([_off(one, epsilon) for one in readers])
         chance = np.array([combined_outside(one, epsilon) for one in readers])
@@ -113,7 +113,7 @@ class PromiseCheck:
         self.predicted.append(_pooled(chance, place))
         tail = chance.min(axis=(0, 1), initial=1.0)
         self.smallest = min(self.smallest, float(tail.min(initial=1.0)))
-        failing = self.groups[tail < self.target.policy.delta - WHOLE]
+        failing = self.groups[tail < self.target.policy.doubt - WHOLE]
         self.over.append(np.unique(failing).size)
         self._compare_worth(best, published)
 
@@ -144,7 +144,7 @@ class PromiseCheck:
 
     def row(self) -> Row:
         """What was found."""
-        delta, worst = self.target.policy.delta, self.worst_class()
+        delta, worst = self.target.policy.doubt, self.worst_class()
         return {
             "tail_keys": self.both.keys,
             "exposed": self.groups.size,

@@ -37,18 +37,18 @@ from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.errors import ReconprivError
 from reconpriv.research.results import Result, Row, read_result
 
-PAPER = rp.Policy(0.5, 0.5, 0.3)
-SIGNED = rp.Policy(0.5, 0.5, 0.05, bound="exact", exposed_above=0.25)
+PAPER = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
+SIGNED = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.05, bound="exact", exposed_above=0.25)
 RECOMMENDED = replace(SIGNED, margins=1.0)
 POLICIES = {
-    "plain": replace(PAPER, sample_size="none"),
-    "plain with margins": replace(PAPER, sample_size="none", margins=1.0),
+    "plain": replace(PAPER, sampling="none"),
+    "plain with margins": replace(PAPER, sampling="none", margins=1.0),
     "paper": PAPER,
     "signed": SIGNED,
     "recommended": RECOMMENDED,
     "strict": rp.preset("strict"),
     # The promise is checked with these as well.
-    "public": replace(RECOMMENDED, sample_size="public"),
+    "public": replace(RECOMMENDED, sampling="public"),
     "pairs": RECOMMENDED,  # and with margins by pairs of columns, see with_pairs
 }
 KEYS, QUERIES = 10, 5_000

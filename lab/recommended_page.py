@@ -39,7 +39,7 @@ PRESETS = {
 }
 BUNDLED = {"Adult": "Adult", "Education": "census, education", "Occupation": "census, occupation"}
 # The promise is checked with these, too.
-OTHERS = {"public": "sample size `public`", "pairs": "margins by pairs of columns, too"}
+OTHERS = {"public": "sampling rule `public`", "pairs": "margins by pairs of columns, too"}
 # An interval of a smaller count has few ends to choose from, and holds more often.
 COUNTS_TO_JUDGE = 30
 

@@ -86,7 +86,7 @@ def key() -> rp.Key:
 @pytest.fixture(scope="session")
 def policy() -> rp.Policy:
     """The paper's default."""
-    return rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
+    return rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 @pytest.fixture(scope="session")
@@ -120,17 +120,17 @@ def census_release(
     folder = tmp_path_factory.mktemp("releases")
 
     @cache
-    def made(sensitive: str, sample_size: str, file_format: str) -> rp.Release:
-        policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+    def made(sensitive: str, sampling: str, file_format: str) -> rp.Release:
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
         return census_tables(sensitive).publish(
-            policy, folder / f"{sensitive}-{sample_size}-{file_format}", key=key,
+            policy, folder / f"{sensitive}-{sampling}-{file_format}", key=key,
             file_format=file_format,
         )  # fmt: skip
 
     def released(
-        sensitive: str, sample_size: str = "octave", file_format: str = "parquet"
+        sensitive: str, sampling: str = "octave", file_format: str = "parquet"
     ) -> rp.Release:
-        return made(sensitive, sample_size, file_format)
+        return made(sensitive, sampling, file_format)
 
     return released
 

@@ -56,7 +56,7 @@ BOTH = [  # run with and without --json
     "linear r1 --outcome age --features sex,occupation --reference sex=Male",
     f"tune {SMALL} --max-error 0.1 --queries 300 -p 0.3,0.5 -e 0.5 -d 0.05,0.1",
     f"tune {SMALL} --queries 300 -p 0.3:0.5:0.1 -e 0.5 -d 0.05 -o settings.csv --overwrite",
-    f"attack micro {SMALL}", f"attack differencing {SMALL} --sample-size paper --margins 0",
+    f"attack micro {SMALL}", f"attack differencing {SMALL} --sampling paper --margins 0",
     "attack micro r1", f"attack granularity {SMALL}",
     f"workload {SMALL} --queries 200 --release r2 -o w.csv --overwrite",
     "columns example:adult -s occupation", "columns example:adult",
@@ -69,7 +69,7 @@ BOTH = [  # run with and without --json
 ONCE = [
     "--version", "--help", "keygen my.key", "keygen my.key", "audit", "audit nowhere.csv -s a",
     "audit example:adult -s occupation", f"audit {TABLE} --exact-tails",
-    f"audit {TABLE} -p 2", f"audit {TABLE} --sample-size octav", f"audit {TABLE} -p 0.5 -p 0.6",
+    f"audit {TABLE} -p 2", f"audit {TABLE} --sampling octav", f"audit {TABLE} -p 0.5 -p 0.6",
     f"audit {TABLE} --columns --no-columns", f"audit {TABLE} --margins 1 --margins-rho 1",
     f"publish {TABLE}", f"publish {TABLE} r1 --test-key", f"publish {TABLE} r9 --key '' --test-key",
     "query r1", "query r1 'SELECT'", f'query r1 "{QUERY}" -o x.csv', "query r1 --batch nothing.csv",

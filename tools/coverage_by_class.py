@@ -82,18 +82,22 @@ Answers = dict[tuple[str, str, Any], Limits]  # by figure, what it is about, and
 
 
 DESIGNS: dict[str, rp.Policy] = {
-    "none": rp.Policy(0.5, 0.5, 0.3, sample_size="none"),
-    "octave": rp.Policy(0.5, 0.5, 0.3),
-    "public": rp.Policy(0.5, 0.5, 0.3, sample_size="public"),
-    "paper": rp.Policy(0.5, 0.5, 0.3, sample_size="paper"),
+    "none": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+    "octave": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+    "public": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public"),
+    "paper": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="paper"),
     "signed": replace(rp.preset("recommended"), margins=None),
     "strict": rp.preset("strict"),
-    "octave, p = .2": rp.Policy(0.2, 0.5, 0.3),
-    "octave, p = .8": rp.Policy(0.8, 0.5, 0.3),
-    "none, margins": rp.Policy(0.5, 0.5, 0.3, sample_size="none", margins=1.0),
-    "octave, margins": rp.Policy(0.5, 0.5, 0.3, margins=1.0),
-    "public, margins": rp.Policy(0.5, 0.5, 0.3, sample_size="public", margins=1.0),
-    "octave, protected": rp.Policy(0.5, 0.5, 0.3),
+    "octave, p = .2": rp.Policy(retention=0.2, tolerance=0.5, doubt=0.3),
+    "octave, p = .8": rp.Policy(retention=0.8, tolerance=0.5, doubt=0.3),
+    "none, margins": rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="none", margins=1.0
+    ),
+    "octave, margins": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0),
+    "public, margins": rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", margins=1.0
+    ),
+    "octave, protected": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
 }
 PROTECTED = "protected"
 
@@ -303,7 +307,7 @@ def measure(name: str, design: str, keys: Sequence[int]) -> list[Any]:
     made = TABLES[name]()
     tally: dict[tuple[str, str], np.ndarray] = {}
     with opened(made) as table, tempfile.TemporaryDirectory() as folder:
-        plain = rp.Policy(UNPERTURBED, 0.5, 0.3, sample_size="none")
+        plain = rp.Policy(retention=UNPERTURBED, tolerance=0.5, doubt=0.3, sampling="none")
         truth = answers(made, table.publish(plain, f"{folder}/exact", key=fixed_key(0)))
         policy = policy_of(made, design)
         for number in keys:
@@ -413,8 +417,8 @@ these carry no remark that says so. A class has {fewest} to {most} cases, so thr
 are {least:.0f} to {largest:.0f} points. `python tools/coverage_by_class.py` measures them again."""
 
 _REMARKS = """\
-"With a remark" are answers from releases made with sample size `paper`, whose trials and sizes are
-secret: each of them says that its interval is approximate. All classes are in
+"With a remark" are answers from releases made with sampling rule `paper`, whose trials and sizes
+are secret: each of them says that its interval is approximate. All classes are in
 [coverage-by-class.csv](coverage-by-class.csv).
 """
 

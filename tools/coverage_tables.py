@@ -40,7 +40,7 @@ TABLES = tuple(KEYS)
 SIZES = ("none", "octave", "public")
 RETENTIONS = (0.2, 0.5, 0.8)
 ENOUGH = 500  # cases needed to judge a share
-HEAD = ("table", "sample_size", "p", "question", "true_count", "group_size", "cases", "covered")
+HEAD = ("table", "sampling", "p", "question", "true_count", "group_size", "cases", "covered")
 
 Row = tuple[str, str, float, str, str, str, int, int]
 _PUBLIC = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation")
@@ -81,7 +81,10 @@ def measure(name: str, size: str, p: float) -> list[Row]:
         raw = collect(table.batches(), table.schema)
     m = table.schema.domain_size
     tally = Tally(0.001 * int(raw.records.sum()))
-    policy, design = rp.Policy(p, 0.5, 0.3, sample_size=size), Design(p, m, size)
+    policy, design = (
+        rp.Policy(retention=p, tolerance=0.5, doubt=0.3, sampling=size),
+        Design(p, m, size),
+    )
     draws = [np.random.default_rng(number) for number in range(keys)]
     cubes = [published_cube(raw, policy, fixed_key(number)) for number in range(keys)]
     for selection, cells in selections(raw):
@@ -147,7 +150,7 @@ def read_rows() -> list[Row]:
     """The committed figures."""
     with CSV.open(encoding="utf-8", newline="") as stream:
         return [
-            (r["table"], r["sample_size"], float(r["p"]), r["question"], r["true_count"],
+            (r["table"], r["sampling"], float(r["p"]), r["question"], r["true_count"],
              r["group_size"], int(r["cases"]), int(r["covered"]))
             for r in csv.DictReader(stream)
         ]  # fmt: skip
@@ -217,9 +220,9 @@ sensitive value, and a random set of values, is counted in every full combinatio
 and in tables of one, two and three public columns: {intervals:,} intervals. Answers from one
 release share its noise, so a share over four releases may be off by a point or two.
 
-**The worst class covers {worst:.1f} %**: {table}, sample size `{size}`, p = {p:g}, {question}, true
-count {count}, {group} records asked about; {cases:,} intervals. Classes with fewer than {enough}
-intervals are left out of that comparison; all are in [coverage.csv](coverage.csv).
+**The worst class covers {worst:.1f} %**: {table}, sampling rule `{size}`, p = {p:g}, {question},
+true count {count}, {group} records asked about; {cases:,} intervals. Classes with fewer than
+{enough} intervals are left out of that comparison; all are in [coverage.csv](coverage.csv).
 
 Small counts are covered more often than 95 % of the time: a group of one record has only two
 possible counts, and an interval that contains the true one 95 % of the time must often contain
@@ -234,7 +237,7 @@ several records, and no interval covers such a count exactly 95 % of the time.
 
 
 def _by_retention(rows: list[Row]) -> list[str]:
-    lines = _head("table, sample size", [f"p = {p:g}" for p in RETENTIONS])
+    lines = _head("table, sampling rule", [f"p = {p:g}" for p in RETENTIONS])
     for name, size in itertools.product(TABLES, SIZES):
         designs = ((name, size, p) for p in RETENTIONS)
         cells = [_percent([r for r in rows if r[:3] == design]) for design in designs]
@@ -247,7 +250,7 @@ def _head(first: str, names: list[str]) -> list[str]:
 
 
 def _grid(title: str, place: int, classes: tuple[str, ...], rows: list[Row]) -> list[str]:
-    """Coverage by class for every sample size: over all intervals, and at the worst p and table."""
+    """Coverage by class for every rule: over all intervals, and at the worst p and table."""
     names = [f"{size}{what}" for size in SIZES for what in (", all", ", worst")]
     lines = ["", f"## {title}", "", *_head(title.lower().removeprefix("by "), names)]
     for one in classes:

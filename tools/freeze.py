@@ -66,25 +66,41 @@ def made_table(which: str) -> rp.Table:
 
 
 def policies(which: str) -> dict[str, rp.Policy]:
-    """Sample sizes x plain, margins, protection; bounds, presets and exposed values besides."""
+    """Sampling rules x plain, margins, protection; bounds, presets and exposed values besides."""
     found: dict[str, rp.Policy] = {}
     for size in ("octave", "public", "none", "paper"):
-        found[f"{size} plain"] = rp.Policy(0.5, 0.5, 0.3, sample_size=size)
-        found[f"{size} margins"] = rp.Policy(0.5, 0.5, 0.3, sample_size=size, margins=1.0)
+        found[f"{size} plain"] = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size)
+        found[f"{size} margins"] = rp.Policy(
+            retention=0.5, tolerance=0.5, doubt=0.3, sampling=size, margins=1.0
+        )
         if size != "paper":
             width = {"age": 10, "weight": "*"}
-            found[f"{size} protected"] = rp.Policy(0.5, 0.5, 0.3, sample_size=size, protect=width)
+            found[f"{size} protected"] = rp.Policy(
+                retention=0.5, tolerance=0.5, doubt=0.3, sampling=size, protect=width
+            )
     merged = {"town": "merge", "age": [20, 30, 40]}
-    found["octave merged"] = rp.Policy(0.6, 0.5, 0.2, protect=merged)
+    found["octave merged"] = rp.Policy(retention=0.6, tolerance=0.5, doubt=0.2, protect=merged)
     found["recommended"] = rp.preset("recommended")
     found["strict"] = rp.Policy(
-        0.5, 0.5, 0.05, bound="exact", sample_size="public", unattainable="one-trial"
+        retention=0.5,
+        tolerance=0.5,
+        doubt=0.05,
+        bound="exact",
+        sampling="public",
+        unattainable="one-trial",
     )
-    found["exact exposed"] = rp.Policy(0.4, 0.6, 0.1, bound="exact", exposed_above=0.2)
+    found["exact exposed"] = rp.Policy(
+        retention=0.4, tolerance=0.6, doubt=0.1, bound="exact", exposed_above=0.2
+    )
     harmless = ("cold",) if which == "texts" else (0,)
-    found["harmless"] = rp.Policy(0.5, 0.5, 0.3, harmless=harmless, exposed_above=0.3)
+    found["harmless"] = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, harmless=harmless, exposed_above=0.3
+    )
     found["pairs"] = rp.Policy(
-        0.5, 0.5, 0.3, margins=rp.Margins(2.0, tables=(("sex", "town"), ("age",)))
+        retention=0.5,
+        tolerance=0.5,
+        doubt=0.3,
+        margins=rp.Margins(2.0, tables=(("sex", "town"), ("age",))),
     )
     return found
 

@@ -32,7 +32,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 CSV, PAGE = DOCS / "model.csv", DOCS / "how-to" / "small-areas.md"
 START, END = "<!-- measured: python tools/model_tables.py -->", "<!-- end of measured -->"
 HEAD = (
-    "table", "sample_size", "margins", "columns", "true_count", "asked", "error_mle",
+    "table", "sampling", "margins", "columns", "true_count", "asked", "error_mle",
     "error_model", "squared_error_over_stated",
 )  # fmt: skip
 TABLES = ("Occupation", "Education", "Adult", "interactions")
@@ -73,7 +73,9 @@ def measured(name: str, size: str, margins: float | None, keys: int) -> list[dic
     """The errors of one design, by number of public columns and class of true count."""
     with opened(name) as table:
         raw = collect(table.batches(), table.schema)
-    policy = rp.Policy(RETENTION, 0.5, 0.3, sample_size=size, margins=margins)
+    policy = rp.Policy(
+        retention=RETENTION, tolerance=0.5, doubt=0.3, sampling=size, margins=margins
+    )
     work = make_workload(raw, queries=QUERIES)
     found = []
     for answerer in releases(raw, policy, keys):
@@ -106,7 +108,7 @@ def page_tables(rows: list[dict[str, str]]) -> str:
     """What is gained over two and over three columns, and how honest the stated error is."""
     lines = [
         START, "",
-        "| table, sample size | margins | columns | error, `mle` | error, `model` | gain"
+        "| table, sampling rule | margins | columns | error, `mle` | error, `model` | gain"
         " | squared error over stated | lowest and highest class |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
@@ -122,7 +124,7 @@ def page_tables(rows: list[dict[str, str]]) -> str:
         before, after = float(whole["error_mle"]), float(whole["error_model"])
         ends = f"{min(own):.2f} to {max(own):.2f}" if own else "-"
         lines.append(
-            f"| {whole['table']}, `{whole['sample_size']}`"
+            f"| {whole['table']}, `{whole['sampling']}`"
             f" | {'none' if whole['margins'] == 'none' else 'ε = ' + whole['margins']}"
             f" | {whole['columns']} | {before:.3f} | {after:.3f}"
             f" | {100 * (1 - after / before):.0f} %"

@@ -28,7 +28,7 @@ from reconpriv.estimate.counts import Design, Settings
 from reconpriv.protect.publish_cube import published_cube
 
 CSV = Path(__file__).parent.parent / "docs" / "no-difference.csv"
-HEAD = ("sample_size", "share", "simulations", "rejected", "rejected_naively", "interval_misses")
+HEAD = ("sampling", "share", "simulations", "rejected", "rejected_naively", "interval_misses")
 SHARES = {"nurse": 0.3, "pilot": 0.05}
 
 
@@ -66,7 +66,7 @@ def measure(size: str, simulations: int) -> list[tuple[object, ...]]:
     """How often each test rejects at 5 %, and the interval misses 0."""
     with rp.read(null_table(), sensitive="job", public="all") as table:
         raw = collect(table.batches(), table.schema)
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=size)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size)
     design = Design(0.5, raw.schema.domain_size, size)
     tally = {job: np.zeros(3, dtype=np.int64) for job in SHARES}
     for number in range(simulations):
@@ -83,7 +83,7 @@ def measure(size: str, simulations: int) -> list[tuple[object, ...]]:
 
 
 def main() -> None:
-    """Measure all sample sizes and write the figures."""
+    """Measure all sampling rules and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulations", type=int, default=2_000)
     chosen = parser.parse_args()

@@ -13,7 +13,7 @@ from pathlib import Path
 from reconpriv.attacks.run import ATTACKS
 from reconpriv.estimate.counts import ESTIMATORS
 from reconpriv.policy.presets import DEFAULT, PRESETS
-from reconpriv.policy.sample_sizes import offered
+from reconpriv.policy.sampling_rules import offered
 from reconpriv.sources.formats import FORMATS, GZIP, Format
 from reconpriv.theory.tails.bounds import BOUNDS
 
@@ -23,13 +23,13 @@ _PLACE = re.compile(r"(<!-- table: ([a-z ]+) -->\n).*?(<!-- end of table -->)", 
 Row = tuple[str, ...]
 
 
-def _sample_sizes() -> list[Row]:
-    head = ("`--sample-size`", "trials that a large group keeps", "what it reveals to an adversary")
+def _samplings() -> list[Row]:
+    head = ("`--sampling`", "trials that a large group keeps", "what it reveals to an adversary")
     return [head, *((f"`{one.name}`", one.explanation, one.tells) for one in offered())]
 
 
 def _bounds() -> list[Row]:
-    head = ("`--bound`", "", "sample sizes")
+    head = ("`--bound`", "", "sampling rules")
     rounded = ", ".join(f"`{one.name}`" for one in offered() if not one.rounds_up)
     return [
         head,
@@ -41,11 +41,11 @@ def _bounds() -> list[Row]:
 
 
 def _presets() -> list[Row]:
-    head = ("`--preset`", "", "p", "ε", "δ", "bound", "sample size", "exposed above", "margins")
+    head = ("`--preset`", "", "p", "tolerance", "doubt", "bound", "sampling", "exposed above", "margins")
     rows = []
     for one in PRESETS.values():
         policy, margins = one.policy, one.policy.wanted_margins
-        numbers = (policy.retention, policy.epsilon, policy.delta)
+        numbers = (policy.retention, policy.tolerance, policy.doubt)
         name = f"`{one.name}`{' (default)' if one is DEFAULT else ''}"
         rows.append(
             (
@@ -53,7 +53,7 @@ def _presets() -> list[Row]:
                 one.sentence,
                 *(f"{number:g}" for number in numbers),
                 f"`{policy.tail_bound.name}`",
-                f"`{policy.sample_size}`",
+                f"`{policy.sampling}`",
                 f"{policy.exposed_above:g}",
                 f"ε = {margins.epsilon:.3g}" if margins else "none",
             )
@@ -86,7 +86,7 @@ def _format(one: Format) -> Row:
 
 TABLES: dict[str, Callable[[], list[Row]]] = {
     "presets": _presets,
-    "sample sizes": _sample_sizes,
+    "sampling rules": _samplings,
     "bounds": _bounds,
     "estimators": _estimators,
     "attacks": _attacks,

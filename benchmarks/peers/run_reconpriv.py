@@ -10,7 +10,7 @@ from harness import Job, Task, main
 import reconpriv as rp
 
 KEY = rp.Key.test()
-POLICY = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 def texts(task: Task) -> tuple[pd.Series, list[Any], float]:

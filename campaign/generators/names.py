@@ -54,7 +54,7 @@ def _make(rng: Random, place: Place) -> Case:
     shape = rng.choice(("parquet", "csv", "cells"))
     table = (str(path), f"--sensitive={third}", "--public=all")
     made = Step(
-        ("publish", *table, "out", "--key", "my.key", "--sample-size", "none",
+        ("publish", *table, "out", "--key", "my.key", "--sampling", "none",
          "--format", shape),
         writes=("out",),
     )  # fmt: skip
@@ -64,7 +64,7 @@ def _make(rng: Random, place: Place) -> Case:
             Step(("info", "out"), codes=(DONE,)),
             Step(("audit", *table), codes=(DONE, NOT_PRIVATE)),
             Step(("tune", *table, "--no-pooled", "--retention=0.3,0.5"), codes=(DONE,)),
-            Step(("attack", "differencing", *table, "--epsilon=0.9", "--delta=0.9")),
+            Step(("attack", "differencing", *table, "--tolerance=0.9", "--doubt=0.9")),
             Step(("crosstab", "out", "--", quoted, third), codes=(DONE,)),
             Step(("query", "out", asked), codes=(DONE,)),
             Step(

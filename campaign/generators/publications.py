@@ -35,7 +35,7 @@ def prepare(shared: Path) -> None:
     with rp.read(shared / "table.parquet", sensitive=SENSITIVE, public=list(PUBLIC)) as opened:
         for name, retention in RETENTIONS.items():
             for form in FORMATS:
-                policy = rp.Policy(retention=retention, epsilon=0.5, delta=0.3)
+                policy = rp.Policy(retention=retention, tolerance=0.5, doubt=0.3)
                 opened.publish(policy, shared / f"{name}.{form}", key=key, file_format=form)
 
 

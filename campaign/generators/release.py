@@ -31,7 +31,7 @@ def prepare(folder: Path) -> None:
     subprocess.run(
         [
             sys.executable, "-m", "reconpriv", "publish", "table.csv", "release", "-s", SENSITIVE,
-            "--public", ",".join(PUBLIC), "--key", "my.key", "--sample-size", "none",
+            "--public", ",".join(PUBLIC), "--key", "my.key", "--sampling", "none",
             "-p", str(RETENTION),
         ],
         cwd=folder, check=True, capture_output=True, env=dict(os.environ),

@@ -47,7 +47,7 @@ def publish(source: str, *more: str) -> Step:
     return Step(
         (
             "publish", source, "out", "-s", SENSITIVE, "--public", ",".join(PUBLIC),
-            "--key", "my.key", "--sample-size", "none", *more,
+            "--key", "my.key", "--sampling", "none", *more,
         ),
         writes=("out",),
     )  # fmt: skip

@@ -27,6 +27,7 @@ from reconpriv.engines.base import Progress, no_progress
 from reconpriv.engines.choice import open_engine
 from reconpriv.errors import InputError
 from reconpriv.messages.arguments import checked_methods
+from reconpriv.policy.old_names import takes_old_lists
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import policy_for
 from reconpriv.tables.audited import Watcher
@@ -280,13 +281,14 @@ class Table(OpenTable):
             for name, values in self.checks.identifiers.items()
         )
 
+    @takes_old_lists
     def tune(
         self,
         *,
         retentions: Iterable[float] | None = None,
-        epsilons: Iterable[float] | None = None,
-        deltas: Iterable[float] | None = None,
-        sample_sizes: Iterable[str] | str | None = None,
+        tolerances: Iterable[float] | None = None,
+        doubts: Iterable[float] | None = None,
+        samplings: Iterable[str] | str | None = None,
         exposed_above: Iterable[float] | None = None,
         harmless: Iterable[Value] | None = None,
         margins: Iterable[Margins | float | None] | None = None,
@@ -351,9 +353,9 @@ class Table(OpenTable):
             current=now,
             pooled=partial(pooled_share, tuner.cube, exposing=now) if pooled else None,
             retentions=retentions,
-            epsilons=epsilons,
-            deltas=deltas,
-            sample_sizes=sample_sizes,
+            tolerances=tolerances,
+            doubts=doubts,
+            samplings=samplings,
             exposed_above=exposed_above,
             margins=margins,
             bound=bound,

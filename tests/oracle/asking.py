@@ -40,7 +40,9 @@ def published(table: MadeTable, folder: Path, policy: rp.Policy, key: int = 1) -
 
 def raw_release(table: MadeTable, folder: Path) -> rp.Release:
     """A release that is the original table."""
-    return published(table, folder, rp.Policy(KEEPS_ALL, 0.5, 0.3, sample_size="none"))
+    return published(
+        table, folder, rp.Policy(retention=KEEPS_ALL, tolerance=0.5, doubt=0.3, sampling="none")
+    )
 
 
 class BareError(Exception):

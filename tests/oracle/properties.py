@@ -42,14 +42,15 @@ class Design:
     """A policy to publish a made table with."""
 
     name: str
-    sample_size: str
+    sampling: str
     margins: float | None = None
     protected: bool = False
 
     def policy(self, table: MadeTable) -> rp.Policy:
         """The policy for a table: with protection, its first column is pooled."""
         return rp.Policy(
-            0.5, 0.5, 0.3, sample_size=self.sample_size, unattainable="one-trial",
+            retention=0.5, tolerance=0.5, doubt=0.3, sampling=self.sampling,
+            unattainable="one-trial",
             margins=self.margins,
             protect={table.public[0].name: "*"} if self.protected else None,
         )  # fmt: skip

@@ -29,8 +29,10 @@ FORMATS = ("parquet", "csv", "cells")
 _CREATED_BY = re.compile(rb'"created_by": "reconpriv [0-9.]+"')
 
 
-def policy(sample_size: str, **more: Any) -> rp.Policy:
-    return rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size, unattainable="one-trial", **more)
+def policy(sampling: str, **more: Any) -> rp.Policy:
+    return rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling, unattainable="one-trial", **more
+    )
 
 
 CASES: dict[str, tuple[dict[str, Any], rp.Policy, str]] = {

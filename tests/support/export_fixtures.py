@@ -39,17 +39,17 @@ def people(records: int = 1500, sensitive: str = "text") -> pa.Table:
 
 
 KINDS: dict[str, dict[str, Any]] = {
-    "none": {"sample_size": "none"},
+    "none": {"sampling": "none"},
     "octave": {},
-    "public": {"sample_size": "public"},
+    "public": {"sampling": "public"},
     "protected": {"protect": {"age": 2}},
-    "all protected": {"sample_size": "public", "protect": dict.fromkeys(PUBLIC, "*")},
+    "all protected": {"sampling": "public", "protect": dict.fromkeys(PUBLIC, "*")},
     "margins": {"margins": rp.Margins(0.4)},
 }
 
 
 def published(kind: str, folder: Path, key: rp.Key, sensitive: str = "text") -> rp.Release:
-    policy = rp.Policy(0.4, 0.5, 0.3, **KINDS[kind])
+    policy = rp.Policy(retention=0.4, tolerance=0.5, doubt=0.3, **KINDS[kind])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
         with rp.read(

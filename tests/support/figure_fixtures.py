@@ -34,7 +34,7 @@ def original(kind: str = "people") -> Answerer:
 def published(size: str, keys: int, *, told: float = P, kind: str = "people") -> Iterator[Answerer]:
     """Publications with different keys; ``told`` is the p that the analyst is told."""
     cube = _opened(kind)
-    policy = rp.Policy(P, 0.5, 0.3, sample_size=size)
+    policy = rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling=size)
     design = Design(told, cube.schema.domain_size, size)
     for number in range(keys):
         yield Answerer(published_cube(cube, policy, numbered_key(number)), design)

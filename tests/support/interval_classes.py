@@ -277,6 +277,6 @@ def publications(
             yield publish_in_memory(raw, policy, key).answerer
             continue
         cube = published_cube(raw, policy, key)
-        if not policy.sampling.trials_known:
+        if not policy.sampling_rule.trials_known:
             cube = replace(cube, trials=plug_in_trials(cube, policy))
-        yield Answerer(cube, Design(p, raw.schema.domain_size, policy.sample_size))
+        yield Answerer(cube, Design(p, raw.schema.domain_size, policy.sampling))

@@ -46,16 +46,16 @@ class Population:
 
 
 def replicated_cubes(
-    population: Population, sample_size: str, replicates: int, seed: int
+    population: Population, sampling: str, replicates: int, seed: int
 ) -> Iterator[Cube]:
     """One new table per replicate, published in one pass with the replicate as a public column."""
     counts = _drawn(population, replicates, seed)
-    yield from _split(_published(counts, sample_size, seed), replicates)
+    yield from _split(_published(counts, sampling, seed), replicates)
 
 
 def replicated_margins(
     population: Population,
-    sample_size: str,
+    sampling: str,
     replicates: int,
     seed: int,
     *,
@@ -65,7 +65,7 @@ def replicated_margins(
     """The same, each with noisy margins of its true counts; values that do not occur have none."""
     counts = _drawn(population, replicates, seed)
     rng = np.random.default_rng([seed, 1])
-    cubes = _split(_published(counts, sample_size, seed), replicates)
+    cubes = _split(_published(counts, sampling, seed), replicates)
     for cube, true in zip(cubes, counts, strict=True):
         margins = []
         for name in tables:
@@ -86,7 +86,7 @@ def _drawn(population: Population, replicates: int, seed: int) -> np.ndarray:
     return rng.multinomial(population.records, probabilities, size=replicates).reshape(-1, *shape)
 
 
-def _published(drawn: np.ndarray, sample_size: str, seed: int) -> Cube:
+def _published(drawn: np.ndarray, sampling: str, seed: int) -> Cube:
     replicates, a, b, m = drawn.shape
     counts = drawn.reshape(-1, m)
     ids = np.flatnonzero(counts.sum(axis=1) > 0)
@@ -103,7 +103,9 @@ def _published(drawn: np.ndarray, sample_size: str, seed: int) -> Cube:
     sensitive = Column("s", Kind.INTEGER)
     schema = Schema(tuple(names), sensitive, tuple(range(m)), int(counts.sum()))
     key = rp.Key(hashlib.sha256(f"learning {seed}".encode()).digest())
-    return published_cube([batch], schema, rp.Policy(P, 0.5, 0.3, sample_size=sample_size), key)
+    return published_cube(
+        [batch], schema, rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling=sampling), key
+    )
 
 
 def _split(whole: Cube, replicates: int) -> Iterator[Cube]:

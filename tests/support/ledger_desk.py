@@ -9,7 +9,7 @@ import pyarrow as pa
 import reconpriv as rp
 from open_tables import opened
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 KEY = rp.Key(bytes((37 * i + 1) % 256 for i in range(32)))
 TABLE = pa.table(
     {

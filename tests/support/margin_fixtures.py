@@ -109,7 +109,7 @@ def margins_of(raw: Cube, policy: rp.Policy, key: rp.Key | None = None) -> Margi
 def publish_in_memory(raw: Cube, policy: rp.Policy, key: rp.Key) -> InMemory:
     plan = margins_of(raw, policy, key)
     cube = published_cube(raw, policy, key, plan.counted)
-    design = Design(policy.retention, raw.schema.domain_size, policy.sample_size)
+    design = Design(policy.retention, raw.schema.domain_size, policy.sampling)
     return InMemory(raw, policy, plan, cube, design)
 
 

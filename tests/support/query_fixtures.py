@@ -28,7 +28,7 @@ from reconpriv.protect.kernel import Kernel
 
 JOBS = ("baker", "clerk", "nurse", "pilot", None)
 PUBLIC = ("age", "Sex", "region")
-SAMPLE_SIZES = ("none", "paper", "octave", "public")
+SAMPLING_RULES = ("none", "paper", "octave", "public")
 _RELEASES = Path(tempfile.mkdtemp(prefix="reconpriv-query-tests-"))
 atexit.register(shutil.rmtree, _RELEASES, ignore_errors=True)
 
@@ -55,18 +55,18 @@ def people() -> pa.Table:
 
 
 @cache
-def people_release(sample_size: str) -> rp.Release:
+def people_release(sampling: str) -> rp.Release:
     """A release of :func:`people`, made once and opened as an analyst would."""
-    folder = _RELEASES / sample_size
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+    folder = _RELEASES / sampling
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.publish(policy, folder, key=numbered_key(1))
     return rp.open(folder)
 
 
-def copy_release(sample_size: str, target: Path) -> Path:
+def copy_release(sampling: str, target: Path) -> Path:
     """A copy that a test may damage."""
-    return Path(shutil.copytree(people_release(sample_size).path, target))
+    return Path(shutil.copytree(people_release(sampling).path, target))
 
 
 def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -89,7 +89,9 @@ def accept_hashes(folder: Path) -> None:
 
 def publish_quietly(table: pa.Table, folder: Path, **options: Any) -> rp.Release:
     """Publish a table whose sensitive column is job and open the release."""
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=options.pop("sample_size", "octave"))
+    policy = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling=options.pop("sampling", "octave")
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rp.ReconprivWarning)
         with rp.read(table, sensitive="job", public="all", missing="value") as opened:
@@ -162,8 +164,8 @@ def _records(frame: pd.DataFrame) -> list[tuple]:
 
 
 @cache
-def slow_people(sample_size: str) -> Slow:
-    return Slow(people_release(sample_size).path)
+def slow_people(sampling: str) -> Slow:
+    return Slow(people_release(sampling).path)
 
 
 def published_cube(

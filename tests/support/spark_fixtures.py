@@ -86,11 +86,11 @@ class Choice:
     """How a table is published."""
 
     key: rp.Key
-    policy: rp.Policy = rp.Policy(0.5, 0.5, 0.3)  # noqa: RUF009 - it is frozen
+    policy: rp.Policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)  # noqa: RUF009 - it is frozen
     file_format: str = "parquet"
 
-    def with_sample_size(self, sample_size: str) -> Choice:
-        return replace(self, policy=replace(self.policy, sample_size=sample_size))
+    def with_sampling(self, sampling: str) -> Choice:
+        return replace(self, policy=replace(self.policy, sampling=sampling))
 
 
 def publish(source: Any, out: Path, choice: Choice, **roles: Any) -> dict[str, str]:

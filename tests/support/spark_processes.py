@@ -343,7 +343,7 @@ def publish_over_connect(url: str, file: str, out: str, key: str) -> None:
         engine="spark",
     )
     with rp.read(frame, sensitive="Education", public="all") as table:
-        report = table.audit(rp.Policy(0.5, 0.5, 0.3)).as_dict()
+        report = table.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)).as_dict()
         groups = sum(batch.groups for batch in table.batches())
         same = table.engine.session.spark is spark
     try:

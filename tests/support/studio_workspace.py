@@ -20,8 +20,8 @@ from reconpriv.studio.work.plan import (
     shell_command,
 )
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
-OTHER = rp.Policy(0.6, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
+OTHER = rp.Policy(retention=0.6, tolerance=0.5, doubt=0.3)
 ROLES = DeclaredRoles("job", ("age",))
 ADULT = DeclaredRoles("occupation", ("age", "race", "sex"), missing="value")
 

@@ -20,7 +20,7 @@ from reconpriv.errors import InputError
 from reconpriv.policy.exposure import frequency_of, most_exposed
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES, private_as_they_are
+from reconpriv.policy.sampling_rules import SAMPLING_RULES, private_as_they_are
 from reconpriv.protect.coarsening import pooled, settle
 from reconpriv.protect.margins.plan import count_margins, plan_margins
 from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, UNCOUNTED, MarginPlan, TrialLimits
@@ -148,11 +148,11 @@ class AttackedTable:
         return (self.whole or self).overall[self.values]
 
     def within(self, estimates: Floats, what: str, tolerance: float | None = None) -> Rate:
-        """How often estimates of the groups' most exposed values are off by at most ε.
+        """How often estimates of the groups' most exposed values are within the tolerance.
 
         ``estimates`` are frequencies with a column per group.
         """
-        near = self.policy.epsilon if tolerance is None else tolerance
+        near = self.policy.tolerance if tolerance is None else tolerance
         return rate(relative_error(estimates, self.frequency) <= near, what)
 
     def rows(self, groups: Ints, columns: Mapping[str, Any]) -> tuple[Row, ...]:
@@ -175,8 +175,8 @@ class AttackedTable:
             raise InputError(
                 "No group of this table that is large enough violates the policy: there is nothing"
                 " to attack.",
-                hint="Attack a stricter policy (a larger ε or δ, or values exposed above a smaller"
-                " share), or a table with larger groups.",
+                hint="Attack a stricter policy (a larger tolerance or doubt, or values exposed"
+                " above a smaller share), or a table with larger groups.",
             )
         batch = self.batch.take(groups)
         places = groups if self.places is None else self.places[groups]
@@ -184,13 +184,13 @@ class AttackedTable:
             self.schema, self.policy, batch, self.whole or self, places, self.progress
         )
 
-    def publish(self, number: int, sample_size: str | None = None) -> Cube:
+    def publish(self, number: int, sampling: str | None = None) -> Cube:
         """The records of :meth:`publication`."""
-        return self.publication(number, sample_size).cube
+        return self.publication(number, sampling).cube
 
-    def publication(self, number: int, sample_size: str | None = None) -> Publication:
+    def publication(self, number: int, sampling: str | None = None) -> Publication:
         """A publication in memory with the lab's key of this number."""
-        policy = replace(self.policy, sample_size=sample_size or self.policy.sample_size)
+        policy = replace(self.policy, sampling=sampling or self.policy.sampling)
         return self.publication_as(policy, attack_key(number))
 
     def publication_as(self, policy: Policy, key: Key) -> Publication:
@@ -257,12 +257,12 @@ class AttackedTable:
 
 
 def possible_sizes(policy: Policy) -> list[str]:
-    """The sample sizes that work with the bound and, where groups are protected, keep totals."""
+    """The sampling rules that work with the bound and, where groups are protected, keep totals."""
     return [
         size
-        for size in reversed(SAMPLE_SIZES)
-        if not (SAMPLE_SIZES[size].coins and policy.protect)
-        and replace(policy, sample_size=size).can_sample
+        for size in reversed(SAMPLING_RULES)
+        if not (SAMPLING_RULES[size].coins and policy.protect)
+        and replace(policy, sampling=size).can_sample
     ]
 
 

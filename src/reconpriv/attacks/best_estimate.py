@@ -16,7 +16,7 @@ import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, count_of
 from reconpriv.policy.exposure import largest_exposed
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.noise import adjusted
 from reconpriv.protect.margins.tables import index_rows
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -173,17 +173,17 @@ class _MarginRows:
 
 
 def limits_of(target: AttackedTable, published: Publication, groups: Ints) -> Floats:
-    """The trials that the sample size allows each group, margins included."""
+    """The trials that the sampling rule allows each group, margins included."""
     return sample_limits(target.batch, published.policy, target.schema.domain_size)[groups]
 
 
 def over_limit(target: AttackedTable, published: Publication, groups: Ints) -> Flags | None:
     """Which groups have more trials than margins leave them, as the publisher counts margins.
 
-    None if the sample size does not count margins. A group of which not even one trial is allowed
+    None if the sampling rule does not count margins. A group of which not even one trial is allowed
     has one nevertheless, if the policy says so, and is not counted here.
     """
-    if not (published.tables and published.policy.sampling.counts_margins):
+    if not (published.tables and published.policy.sampling_rule.counts_margins):
         return None
     allowed = published.counted.lowered(target.batch, np.zeros(0))[groups]
     return _more_than(allowed, published, groups)
@@ -194,14 +194,14 @@ def truly_over_limit(
 ) -> Flags | None:
     """The same with what margins are truly worth about the value that was estimated."""
     policy, m = published.policy, target.schema.domain_size
-    if not policy.sampling.counts_margins or policy.sampling.classes is None:
+    if not policy.sampling_rule.counts_margins or policy.sampling_rule.classes is None:
         return None
     # Exact tails have a limit by class, a bound has one for every frequency.
     classes = found.truth
     if policy.tail_bound.exact:
         largest = largest_exposed(target.batch, policy)[found.groups]
-        classes = policy.sampling.classes(largest, policy)
-    allowed = policy.sampling.limits_of_classes(found.sizes, classes, policy, m, found.worth)
+        classes = policy.sampling_rule.classes(largest, policy)
+    allowed = policy.sampling_rule.limits_of_classes(found.sizes, classes, policy, m, found.worth)
     return _more_than(allowed, published, found.groups)
 
 
@@ -210,9 +210,9 @@ def _more_than(allowed: Floats, published: Publication, groups: Ints) -> Flags:
     return np.asarray((trials > np.maximum(allowed, 1.0) + WHOLE) & np.isfinite(allowed))
 
 
-def normal_share(found: BestEstimates, epsilon: float) -> Floats:
-    """Pr[the combined estimate is within ±ε], if it is normal."""
-    return within_reach(epsilon * found.truth * found.sizes, found.combined_variance)
+def normal_share(found: BestEstimates, tolerance: float) -> Floats:
+    """Pr[the combined estimate is within the tolerance], if it is normal."""
+    return within_reach(tolerance * found.truth * found.sizes, found.combined_variance)
 
 
 def within_reach(reach: Floats, variance: Floats) -> Floats:
@@ -222,20 +222,20 @@ def within_reach(reach: Floats, variance: Floats) -> Floats:
     return np.asarray(erf(reach / np.sqrt(2.0 * variance)))
 
 
-def combined_share(found: BestEstimates, epsilon: float) -> Floats:
-    """Pr[the combined estimate is within ±ε]."""
-    upper, lower = combined_outside(found, epsilon)
+def combined_share(found: BestEstimates, tolerance: float) -> Floats:
+    """Pr[the combined estimate is within the tolerance]."""
+    upper, lower = combined_outside(found, tolerance)
     return np.asarray(1.0 - upper - lower)
 
 
-def combined_outside(found: BestEstimates, epsilon: float) -> tuple[Floats, Floats]:
-    """Pr[the combined estimate is above (1+ε) f] and Pr[it is below (1-ε) f].
+def combined_outside(found: BestEstimates, tolerance: float) -> tuple[Floats, Floats]:
+    """Pr[the combined estimate is too high] and Pr[it is too low], beyond the tolerance.
 
     Exact in the group's trials, normal in the rest. The error is ((D - c) + V k (R - c))/(1 + V k).
     D takes few values where there are few trials, so that a normal distribution would be off; R is
     a sum over many groups and noises.
     """
-    upper = (1.0 - normal_share(found, epsilon)) / 2.0
+    upper = (1.0 - normal_share(found, tolerance)) / 2.0
     lower = upper.copy()
     # Without extra copies, the counts of many trials are quickly listed.
     few = np.flatnonzero((found.trials <= _MANY) | (found.sizes == found.trials))
@@ -254,7 +254,7 @@ def combined_outside(found: BestEstimates, epsilon: float) -> tuple[Floats, Floa
         )
         shrink = 1.0 + found.variance[some] * found.information[some]
         spread = found.variance[some] * np.sqrt(found.information[some])
-        reach = epsilon * held * shrink
+        reach = tolerance * held * shrink
         upper[some] = _beyond(count - held, chance, reach, spread)
         lower[some] = _beyond(held - count, chance, reach, spread)
     return upper, lower

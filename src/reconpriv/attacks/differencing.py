@@ -47,7 +47,7 @@ def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResul
             hint="Differencing needs a table of at least two groups.",
         )
     groups, local, global_, mixed = _joined(pieces)
-    largest, epsilon = float(np.abs(global_ - local).max()), target.policy.epsilon
+    largest, tolerance = float(np.abs(global_ - local).max()), target.policy.tolerance
     truth = target.frequency[groups]
     errors = [relative_error(one, truth) for one in (local, global_, mixed)]
     # A group belongs to several families; it is shown once.
@@ -62,8 +62,8 @@ def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResul
             "estimates as X - Y that are nearer to f than the local one",
         ),
         baseline=rate(
-            relative_error(everywhere, truth) <= epsilon,
-            "groups whose f the whole table predicts within ε",
+            relative_error(everywhere, truth) <= tolerance,
+            "groups whose f the whole table predicts within the tolerance",
         ),
         control=rate(
             errors[2] <= errors[0],
@@ -71,8 +71,8 @@ def attack_differencing(target: AttackedTable, *, worst: int = 5) -> AttackResul
         ),
         figures={
             "pairs of X and Y": groups.size,
-            "local within ε": rate(errors[0] <= epsilon, "local within ε"),
-            "global within ε": rate(errors[1] <= epsilon, "global within ε"),
+            "local within tolerance": rate(errors[0] <= tolerance, "local within tolerance"),
+            "global within tolerance": rate(errors[1] <= tolerance, "global within tolerance"),
             "largest difference": largest,
         },
         table=tuple(_row(target, one) for one in pieces),
@@ -193,12 +193,12 @@ def _with_margins(
         result,
         figures={
             **result.figures,
-            "best unbiased estimate within ε": within,
+            "best unbiased estimate within the tolerance": within,
             "X - Y with margins in both, largest difference from it": largest,
         },
         table=tuple(rows),
         verdict=f"{result.verdict} A margin as X is part of the best unbiased estimate,"
-        f" which is within ε in {within.share:.1%}; X minus Y, both estimated from"
+        f" which is within the tolerance in {within.share:.1%}; X minus Y, both estimated from"
         f" records and margins, equals it to {largest:.0e}.",
     )
 

@@ -30,7 +30,7 @@ from reconpriv.cells.cube import Cube
 from reconpriv.errors import InputError
 from reconpriv.messages.phrases import listed
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.policy.sampling_rules import SAMPLING_RULES, SamplingRule
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.estimation.reconstruction import observed_mean, reconstruct_frequency
@@ -40,7 +40,10 @@ TOLERANCE = 0.1
 _RESAMPLES = 400
 # With fewer groups than this, resampling gives no meaningful interval.
 _FEW = 10
-KNEW = "the published counts of each group, p, m, ε, δ, the bound and the sample size; not the key"
+KNEW = (
+    "the published counts of each group, p, m, tolerance, doubt, the bound and the sampling rule;"
+    " not the key"
+)
 # Which value the inferences are about, where it need not be the most frequent one.
 _OF_EXPOSED = (
     " f is the largest frequency of an exposed value, which sets the number of trials; a value that"
@@ -77,29 +80,29 @@ class Attempt(Aligned):
 
 
 def attempt(
-    target: AttackedTable, sample_size: str, number: int = 0, *, knowing_the_rest: bool = False
+    target: AttackedTable, sampling: str, number: int = 0, *, knowing_the_rest: bool = False
 ) -> Attempt:
     """Publish with one key and attack every group of the target.
 
     ``knowing_the_rest`` gives the adversary the true frequencies of all but the most exposed
     value: what the attack could achieve with the best possible prior.
     """
-    policy = replace(target.policy, sample_size=sample_size)
-    published = target.publish(number, sample_size)
+    policy = replace(target.policy, sampling=sampling)
+    published = target.publish(number, sampling)
     m = target.schema.domain_size
     known = Knowledge.of(policy, m, int(published.records.max()))
     counts = dense(published)
     values = likely_exposed(counts, policy)
     counts = leading(counts, values)
     # Algorithm 1 keeps |g1| secret; the hardened forms publish it, so there is nothing to guess.
-    told = published.trials.astype(np.int64) if policy.sampling.trials_known else None
+    told = published.trials.astype(np.int64) if policy.sampling_rule.trials_known else None
     shares = None
     if knowing_the_rest:  # pf + t of every value
         true = dense(target.raw) / target.batch.sizes[:, None]
         shares = leading(
             observed_mean(true, 1.0, retention=policy.retention, domain_size=m), values
         )
-    what = f"inferring trials, sample size {sample_size}"
+    what = f"inferring trials, sampling rule {sampling}"
     found = infer(counts, known, told, shares, lambda done: target.progress(what, done))
     low, high = _ranges(published, known, told)
     return Attempt(
@@ -145,19 +148,19 @@ def gain(found: Attempt, average: Callable[..., Floats] = np.median) -> Confiden
 def attack_granularity(
     target: AttackedTable, *, keys: int = 1, least: int = 1, worst: int = 5
 ) -> AttackResult:
-    """Attack every violating group of a minimum size, for each scaled sample size."""
-    own, policy = target.policy.sample_size, target.policy
+    """Attack every violating group of a minimum size, for each scaled sampling rule."""
+    own, policy = target.policy.sampling, target.policy
     # Without classes, exact tails give each histogram a size of its own, which cannot be inverted.
     exact = policy.tail_bound.exact
     scaled = [
         one.name
-        for one in SAMPLE_SIZES.values()
+        for one in SAMPLING_RULES.values()
         if one.samples and (one.classes is not None or one.name == own or not exact)
     ]
     if own not in scaled:
         raise InputError(
             "Without sampling nothing is scaled, so there is no granularity to read.",
-            hint=f"Choose sample size {listed(scaled, 'or')}.",
+            hint=f"Choose sampling rule {listed(scaled, 'or')}.",
         )
     exposed = target.only(target.violating(least))
     attempts = {
@@ -200,15 +203,15 @@ def attack_granularity(
                 "inferred |g1|": found.inferred_trials[first],
             },
         ),
-        verdict=_verdict(policy.sampling, found) + _OF_EXPOSED * bool(policy.harmless),
+        verdict=_verdict(policy.sampling_rule, found) + _OF_EXPOSED * bool(policy.harmless),
     )
 
 
-def summary(found: Attempt, sample_size: str, least: int) -> Row:
+def summary(found: Attempt, sampling: str, least: int) -> Row:
     """One line: errors of the attack and of the MLE, and how often |g1| was exact."""
     ratio, mean = gain(found), gain(found, np.mean)
     return {
-        "sample size": sample_size,
+        "sampling": sampling,
         "records from": least,
         "groups": found.truth.size,
         "median error": np.median(found.error),
@@ -224,12 +227,12 @@ def summary(found: Attempt, sample_size: str, least: int) -> Row:
     }
 
 
-def _verdict(own: SampleSize, found: Attempt) -> str:
+def _verdict(own: SamplingRule, found: Attempt) -> str:
     error, plain = float(np.median(found.error)), float(np.median(found.mle_error))
     if own.leaks:
         return (
             f"The number of trials leaks: f is estimated with a median error of {error:.1%}, where"
-            f" the MLE is off by {plain:.1%}; do not release with sample size {own.name!r}."
+            f" the MLE is off by {plain:.1%}; do not release with sampling rule {own.name!r}."
         )
     beyond = f"its {own.class_name} and the MLE in it" if own.class_name else "the MLE"
     return (
@@ -242,16 +245,16 @@ def guess_from_release(release: ReleaseFolder, *, show: int = 20) -> AttackResul
     """The adversary's inferences from a release alone, largest groups first."""
     published = publication_of(release)
     cube, policy = published.cube, published.policy
-    if not policy.sampling.samples:
+    if not policy.sampling_rule.samples:
         raise InputError("This release was not sampled: there is no granularity to read.")
     known = Knowledge.of(policy, cube.schema.domain_size, int(cube.records.max(initial=0)))
-    sampled = policy.sampling.trials_known & (cube.trials < cube.records)
+    sampled = policy.sampling_rule.trials_known & (cube.trials < cube.records)
     suspects = np.flatnonzero(sampled | (cube.records > known.size.min()))
     suspects = suspects[np.argsort(-cube.records[suspects], kind="stable")]
     counts = dense(cube, suspects)
     values = likely_exposed(counts, policy)
     counts = leading(counts, values)
-    told = cube.trials.astype(np.int64)[suspects] if policy.sampling.trials_known else None
+    told = cube.trials.astype(np.int64)[suspects] if policy.sampling_rule.trials_known else None
     found = infer(counts, known, told)
     inferred = int(np.count_nonzero(found.trials < counts.sum(axis=1)))
     columns: Columns = {

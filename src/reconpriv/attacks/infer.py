@@ -99,13 +99,13 @@ class Guessed:
 
 
 def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None) -> AttackResult:
-    """Learn from a publication of most people and guess the values of all, for each sample size.
+    """Learn from a publication of most people and guess the values of all, for each sampling rule.
 
     ``classifier`` is a name in :data:`reconpriv.learning.classifiers.CLASSIFIERS` or an object
     with the interface of scikit-learn; without one, only naive Bayes is tried, by itself and
     together with the records of each person's group.
     """
-    split, own = split_people(target), target.policy.sample_size
+    split, own = split_people(target), target.policy.sampling
     classifiers = [] if classifier is None else [classifier]
 
     def judged(inside: AttackedTable, size: str, number: int) -> dict[str, Guessed]:
@@ -114,7 +114,7 @@ def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None
         return {model: judge_guesses(split, shares) for model, shares in found.items()}
 
     found: dict[tuple[str, str], Guessed] = {}
-    for size in target.steps("sample size", possible_sizes(target.policy)):
+    for size in target.steps("sampling rule", possible_sizes(target.policy)):
         each = [judged(split.inside, size, number) for number in range(keys)]
         found |= {(size, model): Guessed.mean([one[model] for one in each]) for model in each[0]}
     headline = [model for size, model in found if size == own][-1] if classifiers else OWN_GROUP
@@ -148,11 +148,12 @@ def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None
         control=Rate(control.inside, people, what),
         figures=figures,
         table=tuple(
-            {"sample size": size, "model": model, **one.row(people * keys, others * keys)}
+            {"sampling": size, "model": model, **one.row(people * keys, others * keys)}
             for (size, model), one in found.items()
         ),
-        verdict=f"With sample size {own!r}, the value of a person in the table is guessed right in"
-        f" {success.share:.1%}, that of a person held out in {baseline.share:.1%}; being in it"
+        verdict=f"With sampling rule {own!r}, the value of a person in the table is guessed"
+        f" right in {success.share:.1%}, that of a person held out in {baseline.share:.1%}; being"
+        " in it"
         f" makes a difference of {100 * difference:.2f} points (standard error"
         f" {100 * error:.2f}).",
     )

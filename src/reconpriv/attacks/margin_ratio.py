@@ -32,23 +32,27 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
     """The ratio of two noisy counts for every cell of every margin, for several keys."""
     own = target.policy.wanted_margins
     target = replace(target, policy=replace(target.policy, margins=own or _ASSUMED))
-    epsilon, groups = target.policy.epsilon, target.violating()
+    tolerance, groups = target.policy.tolerance, target.violating()
     target.only(groups)  # raises an error if there is none
     seen = [
         one for number in target.steps("key", range(keys)) for one in noisy_ratios(target, number)
     ]
     every, plan = NoisyRatios.join(seen), target.margins(target.policy, attack_key(0))
-    within, told = every.error <= epsilon, every.group_error <= epsilon
+    within, told = every.error <= tolerance, every.group_error <= tolerance
     half = "violating groups that are half of their row or more"
-    all_told = rate(told[every.most], f"{half}: f within ε by the row, if every row were published")
+    all_told = rate(
+        told[every.most], f"{half}: f within the tolerance by the row, if every row were published"
+    )
     published = (told & every.published)[every.most]
     now_told = rate(published, f"{half}: the same by the rows that are published")
     return AttackResult(
         name="margins",
         knew=KNEW,
-        success=rate(within, "published cells within ε of a value's frequency in the row"),
+        success=rate(
+            within, "published cells within the tolerance of a value's frequency in the row"
+        ),
         baseline=rate(
-            every.error_of_table <= epsilon, "the same by its frequency in the whole table"
+            every.error_of_table <= tolerance, "the same by its frequency in the whole table"
         ),
         control=_control(target, plan),
         figures={
@@ -59,7 +63,7 @@ def attack_margins(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> A
             "predicted": every.predicted.mean() if within.size else None,
             "z": score(within.astype(np.float64), every.predicted) if within.size else None,
             "over the noisy size of the row": rate(
-                every.error_over_noise <= epsilon, "published cells"
+                every.error_over_noise <= tolerance, "published cells"
             ),
             "the most frequent value of each row": rate(within[every.first], "published cells"),
             "groups that every row would tell": all_told,
@@ -80,9 +84,9 @@ class NoisyRatios(Aligned):
 
     ``error`` is that of a noisy count over the public size of its row, ``error_over_noise`` over
     the sum of the row's noisy counts, ``error_of_table`` that of a guess from the whole table;
-    ``predicted`` is the chance that the first is at most ε, and ``first`` marks the most frequent
-    value of each row. ``share`` is how much of its row a group is, ``group_error`` how far the row
-    is from the group's largest frequency, ``published`` whether it is there.
+    ``predicted`` is the chance that the first is within the tolerance, and ``first`` marks the most
+    frequent value of each row. ``share`` is how much of its row a group is, ``group_error`` how far
+    the row is from the group's largest frequency, ``published`` whether it is there.
     """
 
     error: Floats
@@ -125,16 +129,17 @@ def noisy_ratios(target: AttackedTable, number: int) -> Iterator[NoisyRatios]:
 def _cells(
     target: AttackedTable, true: Ints, noisy: Ints, variance: float
 ) -> tuple[Floats, Floats, Floats, Floats, Flags]:
-    """The errors of the cells that somebody is in, and the chance of one of at most ε."""
+    """The errors of the cells that somebody is in, and the chance of one within the tolerance."""
     row, value = np.nonzero(true)
     count, sizes = true[row, value], true.sum(axis=1)[row]
     f = count / sizes
     found = noisy[row, value]
     total = np.maximum(noisy.sum(axis=1), 1)[row]
-    # The noise is whole, so it is at most εc if it is at most ⌊εc⌋.
-    reach = np.floor(target.policy.epsilon * count + WHOLE) + 0.5
+    # The noise is whole, so at most tc is at most ⌊tc⌋, for a tolerance t.
+    reach = np.floor(target.policy.tolerance * count + WHOLE) + 0.5
     return (
-        # Without the size, which is that of both: an error of exactly ε must count as one.
+        # Without the size, which is that of both: an error of exactly the tolerance must count as
+        # one.
         relative_error(found.astype(np.float64), count.astype(np.float64)),
         relative_error(found / total, f),
         relative_error(target.overall[value], f),
@@ -153,21 +158,21 @@ def _row_of_groups(target: AttackedTable, table: MarginTable) -> Ints:
 
 def _rows(target: AttackedTable, plan: MarginPlan, seen: list[NoisyRatios]) -> Iterator[Row]:
     """One line for each margin table, over all keys."""
-    epsilon = target.policy.epsilon
+    tolerance = target.policy.tolerance
     for i, one in enumerate(plan.tables):
         looks = seen[i :: len(plan.tables)]
         every = NoisyRatios.join(looks)
-        told, most = every.group_error <= epsilon, every.most
-        now_told, within = told & every.published, every.error <= epsilon
+        told, most = every.group_error <= tolerance, every.most
+        now_told, within = told & every.published, every.error <= tolerance
         yield {
             "table": table_name(one.table.attributes, target.schema),
             "rows": one.table.rows,
             "left out": one.left_out,
-            "cells within ε": within.mean() if within.size else None,
-            "groups within ε, every row": told.mean(),
+            "cells within tolerance": within.mean() if within.size else None,
+            "groups within tolerance, every row": told.mean(),
             "published rows": now_told.mean(),
             "half of their row": looks[0].most.sum(),
-            "of these within ε, every row": told[most].mean() if most.any() else None,
+            "of these within tolerance, every row": told[most].mean() if most.any() else None,
             "of these, published rows": now_told[most].mean() if most.any() else None,
         }
 
@@ -181,7 +186,7 @@ def _control(target: AttackedTable, plan: MarginPlan) -> Rate:
         for one, shuffled in zip(plan.totals.tables, noisy, strict=True)
     ]
     what = "the same with the sensitive column shuffled, all rows"
-    return rate(np.concatenate(errors) <= target.policy.epsilon, what)
+    return rate(np.concatenate(errors) <= target.policy.tolerance, what)
 
 
 def _given_away(target: AttackedTable, groups: Ints, plan: MarginPlan) -> Rate:
@@ -223,6 +228,7 @@ def _verdict(all_told: Rate, now_told: Rate, plan: MarginPlan, *, assumed: bool)
         return f"{said}No violating group is half of one of the {rows}: rows are aggregates."
     return (
         f"{said}Where a violating group is half of its row or more, that row alone would give its f"
-        f" within ε in {all_told.share:.1%}; as {left_out:,} of {rows} are left out, it does so in"
+        f" within the tolerance in {all_told.share:.1%}; as {left_out:,} of {rows} are left out,"
+        " it does so in"
         f" {now_told.share:.1%}."
     )

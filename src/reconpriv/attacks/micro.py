@@ -34,7 +34,7 @@ from reconpriv.estimate.counts import Design
 from reconpriv.estimate.linear import selection_sums
 from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.estimate.set_counts import SetCounts
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES, sample_limits
+from reconpriv.policy.sampling_rules import SAMPLING_RULES, sample_limits
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
@@ -46,13 +46,13 @@ _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 def attack_micro(
     target: AttackedTable, *, keys: int = 5, worst: int = 5, check: bool = True
 ) -> AttackResult:
-    """Reconstruct every group by Lemma 1, for each sample size, with several keys.
+    """Reconstruct every group by Lemma 1, for each sampling rule, with several keys.
 
     If margins are published, then also by the best estimate from records and margins together.
     Without ``check``, the attack is not held against what theory predicts for uneven copies.
     """
-    exposed, own, epsilon = target.exposed, target.policy.sample_size, target.policy.epsilon
-    sizes = target.steps("sample size", possible_sizes(target.policy))
+    exposed, own, tolerance = target.exposed, target.policy.sampling, target.policy.tolerance
+    sizes = target.steps("sampling rule", possible_sizes(target.policy))
     found = {size: measure(target, size, keys, check=check) for size in sizes}
     mine, rows = found[own], {size: one.row() for size, one in found.items()}
     common = int(np.argmax(target.overall))
@@ -66,10 +66,11 @@ def attack_micro(
         name="micro",
         knew=KNEW_MORE if mine.has_margins else KNEW,
         success=rate(
-            mine.errors <= epsilon, f"violating groups with an error of at most ε{how} ({own})"
+            mine.errors <= tolerance, f"violating groups within the tolerance{how} ({own})"
         ),
         baseline=exposed.within(
-            exposed.shares_of_whole, "violating groups whose f the whole table predicts within ε"
+            exposed.shares_of_whole,
+            "violating groups whose f the whole table predicts within the tolerance",
         ),
         control=exposed.within(control.combined, "the same with the sensitive column shuffled"),
         figures={
@@ -82,13 +83,13 @@ def attack_micro(
         },
         table=tuple(rows.values()),
         worst=exposed.first(error, worst, {"mean error": error}),
-        verdict=_verdict(rows, own, epsilon),
+        verdict=_verdict(rows, own, tolerance),
     )
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The violating groups of a table under one sample size, from several publications.
+    """The violating groups of a table under one sampling rule, from several publications.
 
     ``found`` has the estimates from each, ``guess`` the value guessed for every group of the
     table from the first of them.
@@ -112,38 +113,38 @@ class Measured:
         return np.concatenate([relative_error(one.combined, one.truth) for one in self.found])
 
     def row(self) -> Row:
-        """The share within ε, beside what exact tails predict with even and uneven copies.
+        """The share within the tolerance, and what exact tails predict by even and uneven copies.
 
         If margins are published, see :meth:`with_margins`.
         """
         if self.has_margins:
             return self.with_margins()
-        within = self.errors <= self.target.policy.epsilon
+        within = self.errors <= self.target.policy.tolerance
         predicted = self._predicted(self.found) if self.check else None
         checked = {"with copies": _mean(predicted), "z": _score(within, predicted)}
         return {
-            "sample size": self.size,
-            "under ε": within.mean(),
+            "sampling": self.size,
+            "within tolerance": within.mean(),
             "exact tails": predicted_share(self.target.exposed, self.size).mean(),
             **(checked if self.check else {}),
             **self._spread_and_guesses(),
         }
 
     def with_margins(self) -> Row:
-        """The shares within ε with and without margins, beside what is predicted and allowed."""
-        epsilon, samples = self.target.policy.epsilon, SAMPLE_SIZES[self.size].samples
+        """The shares within the tolerance with and without margins, with what is predicted."""
+        tolerance, samples = self.target.policy.tolerance, SAMPLING_RULES[self.size].samples
         errors = [relative_error(one.alone, one.truth) for one in self.found]
-        alone, within = np.concatenate(errors) <= epsilon, self.errors <= epsilon
+        alone, within = np.concatenate(errors) <= tolerance, self.errors <= tolerance
         by_records = self._predicted([one.without_margins for one in self.found])
         predicted = self._predicted(self.found)
-        normal = np.concatenate([normal_share(one, epsilon) for one in self.found])
+        normal = np.concatenate([normal_share(one, tolerance) for one in self.found])
         limits, counted, over = (np.concatenate(each) for each in zip(*self._limits(), strict=True))
         return {
-            "sample size": self.size,
+            "sampling": self.size,
             "records alone": alone.mean(),
             "predicted alone": _mean(by_records),
             "z alone": _score(alone, by_records),
-            "under ε": within.mean(),
+            "within tolerance": within.mean(),
             "normal form": None if predicted is None else normal.mean(),
             "predicted": _mean(predicted),
             "z": _score(within, predicted),
@@ -174,11 +175,11 @@ class Measured:
         }
 
     def _predicted(self, found: Sequence[BestEstimates]) -> Floats | None:
-        """The chance of each estimate to be within ±ε; unknown if coins decide on its trials."""
-        if SAMPLE_SIZES[self.size].coins:
+        """The chance that each estimate is close; unknown if coins decide on its trials."""
+        if SAMPLING_RULES[self.size].coins:
             return None
-        epsilon = self.target.policy.epsilon
-        return np.concatenate([combined_share(one, epsilon) for one in found])
+        tolerance = self.target.policy.tolerance
+        return np.concatenate([combined_share(one, tolerance) for one in found])
 
     def _limits(self) -> list[tuple[Floats, Flags, Flags]]:
         """The limit of every group; whether it is exceeded as the publisher counts, and truly.
@@ -215,15 +216,15 @@ def measure(target: AttackedTable, size: str, keys: int, *, check: bool = True) 
     return Measured(target, size, published, found, best_guesses(target, published[0]), check)
 
 
-def predicted_share(target: AttackedTable, sample_size: str) -> Floats:
-    """1 - Pr[error above ε] - Pr[below -ε] by the exact tails at each group's trials.
+def predicted_share(target: AttackedTable, sampling: str) -> Floats:
+    """Pr[an error within the tolerance] by the exact tails at each group's trials.
 
     Trials in `paper` vary by coin flips around s(f); the prediction is at their mean.
     """
-    policy, m = replace(target.policy, sample_size=sample_size), target.schema.domain_size
+    policy, m = replace(target.policy, sampling=sampling), target.schema.domain_size
     limits = np.maximum(sample_limits(target.batch, policy, m), 1.0)
     trials = np.round(np.minimum(limits, target.batch.sizes)).astype(np.float64)
-    count = ObservedCount(trials, target.frequency, policy.retention, m, policy.epsilon)
+    count = ObservedCount(trials, target.frequency, policy.retention, m, policy.tolerance)
     upper, lower = exact_tails(count)
     return np.asarray(1.0 - upper - lower)
 
@@ -236,15 +237,16 @@ def _score(within: Flags, predicted: Floats | None) -> float | None:
     return None if predicted is None else score(within.astype(np.float64), predicted)
 
 
-def _verdict(rows: dict[str, Row], own: str, epsilon: float) -> str:
-    row, alone = rows[own], rows["none"].get("records alone", rows["none"]["under ε"])
+def _verdict(rows: dict[str, Row], own: str, tolerance: float) -> str:
+    row, alone = rows[own], rows["none"].get("records alone", rows["none"]["within tolerance"])
     said = (
-        f"With perturbation alone, f is estimated within ±{epsilon:.0%} in {alone:.1%}"
-        f" of the violating groups; with sample size {own!r}, in "
+        f"With perturbation alone, f is estimated within ±{tolerance:.0%} in {alone:.1%}"
+        f" of the violating groups; with sampling rule {own!r}, in "
     )
     if "records alone" not in row:
-        return f"{said}{row['under ε']:.1%}."
-    said += f"{row['records alone']:.1%} from the records and {row['under ε']:.1%} with the margins"
+        return f"{said}{row['within tolerance']:.1%}."
+    said += f"{row['records alone']:.1%} from the records and {row['within tolerance']:.1%}"
+    said += " with the margins"
     if row["over limit"] is None:
         return f"{said}."
     many, over = row["over limit"], "none has"

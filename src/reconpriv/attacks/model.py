@@ -41,8 +41,8 @@ class ModelErrors:
     on the group alone: its records, and the margins that it is part of; it is None for protection
     groups. ``right`` says whether the value guessed is the most frequent one.
 
-    ``people`` and ``people_outside`` say whether the model is within ±ε of the frequency among half
-    of the group's people, if only that half is published, and if only the other one is.
+    ``people`` and ``people_outside`` say whether the model is within the tolerance of the frequency
+    among half of the group's people, if only that half is published, and if only the other one is.
     """
 
     inside: Floats
@@ -54,30 +54,30 @@ class ModelErrors:
     people: Flags
     people_outside: Flags
 
-    def difference(self, epsilon: float) -> tuple[float, float]:
-        """How much more often a group is estimated within ±ε if it is there, with its error."""
-        return paired_difference(self.inside <= epsilon, self.outside <= epsilon)
+    def difference(self, tolerance: float) -> tuple[float, float]:
+        """How much more often a group is estimated closely if it is there, with its error."""
+        return paired_difference(self.inside <= tolerance, self.outside <= tolerance)
 
     @property
     def people_difference(self) -> tuple[float, float]:
         """The same for the half of a group that is in the table."""
         return paired_difference(self.people, self.people_outside)
 
-    def row(self, epsilon: float) -> Row:
-        """The shares within ±ε, the differences and the errors."""
-        difference, error = self.difference(epsilon)
+    def row(self, tolerance: float) -> Row:
+        """The shares within the tolerance, the differences and the errors."""
+        difference, error = self.difference(tolerance)
         people, error_of_people = self.people_difference
         return {
-            "unbiased": None if self.unbiased is None else (self.unbiased <= epsilon).mean(),
-            "in the table": (self.inside <= epsilon).mean(),
-            "held out": (self.outside <= epsilon).mean(),
+            "unbiased": None if self.unbiased is None else (self.unbiased <= tolerance).mean(),
+            "in the table": (self.inside <= tolerance).mean(),
+            "held out": (self.outside <= tolerance).mean(),
             "difference": difference,
             "its error": error,
             "half in": self.people.mean(),
             "half out": self.people_outside.mean(),
             "difference of halves": people,
             "error of that": error_of_people,
-            "with own records": (self.combined <= epsilon).mean(),
+            "with own records": (self.combined <= tolerance).mean(),
             "rms error in the table": root_mean_square(self.inside),
             "rms error held out": root_mean_square(self.outside),
             "rms error with own records": root_mean_square(self.combined),
@@ -119,7 +119,7 @@ def held_out_shares(target: AttackedTable, size: str, number: int) -> Floats:
 
 
 def halves_told(split: SplitTable, size: str, number: int) -> tuple[Flags, Flags]:
-    """Whether a model of half of the people is within ±ε for each violating group's two halves."""
+    """Whether a model of half the people is close enough for each violating group's two halves."""
     target = split.target
     groups, batch = target.violating(), target.batch
     shares = fitted_model(split.inside.publication(number, size), target.raw, split.kept)
@@ -129,14 +129,14 @@ def halves_told(split: SplitTable, size: str, number: int) -> tuple[Flags, Flags
     for count in (split.published, split.held_out):
         holders = np.add.reduceat(np.where(hit, count, 0), batch.starts)[groups]
         f = holders / np.maximum(np.add.reduceat(count, batch.starts)[groups], 1)
-        told.append(np.abs(guess - f) <= target.policy.epsilon * f)
+        told.append(np.abs(guess - f) <= target.policy.tolerance * f)
     return told[0], told[1]
 
 
 def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> AttackResult:
-    """Fit the model to margins alone and estimate every violating group, for each sample size."""
-    exposed, own, epsilon = target.exposed, target.policy.sample_size, target.policy.epsilon
-    sizes = target.steps("sample size", possible_sizes(target.policy))
+    """Fit the model to margins alone and estimate every violating group, for each sampling rule."""
+    exposed, own, tolerance = target.exposed, target.policy.sampling, target.policy.tolerance
+    sizes = target.steps("sampling rule", possible_sizes(target.policy))
     found = {size: model_errors(target, size, keys) for size in sizes}
     mine = found[own]
     inside, outside = mine.inside.mean(axis=0), mine.outside.mean(axis=0)
@@ -149,9 +149,10 @@ def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> Att
         name="model",
         knew=KNEW,
         success=rate(
-            mine.inside <= epsilon, f"violating groups within ±ε, by the model alone ({own})"
+            mine.inside <= tolerance,
+            f"violating groups within the tolerance, by the model alone ({own})",
         ),
-        baseline=rate(mine.outside <= epsilon, "the same groups, held out of the table"),
+        baseline=rate(mine.outside <= tolerance, "the same groups, held out of the table"),
         control=exposed.within(
             shuffled[target.violating(), exposed.values],
             "the same with the sensitive column shuffled: what a guess from the whole table gives",
@@ -161,20 +162,20 @@ def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> Att
             "keys": keys,
             "held out at a time": f"1 in {PARTS} of all groups",
             "fitted to": margins,
-            "difference": _points(*mine.difference(epsilon)),
+            "difference": _points(*mine.difference(tolerance)),
             "half of each group in the table": rate(mine.people, "violating groups, that half"),
             "the other half, held out": rate(mine.people_outside, "violating groups, that half"),
             "difference of the halves": _points(*mine.people_difference),
-            "with the group's own records": rate(mine.combined <= epsilon, "violating groups"),
+            "with the group's own records": rate(mine.combined <= tolerance, "violating groups"),
             "a guess from the whole table": exposed.within(
-                exposed.shares_of_whole, "violating groups within ±ε"
+                exposed.shares_of_whole, "violating groups within the tolerance"
             ),
         },
-        table=tuple({"sample size": size, **one.row(epsilon)} for size, one in found.items()),
+        table=tuple({"sampling": size, **one.row(tolerance)} for size, one in found.items()),
         worst=exposed.first(
             inside - outside, worst, {"error in the table": inside, "error held out": outside}
         ),
-        verdict=_verdict(mine, own, epsilon),
+        verdict=_verdict(mine, own, tolerance),
     )
 
 
@@ -182,12 +183,12 @@ def _points(difference: float, error: float) -> str:
     return f"{100 * difference:.1f} points ± {100 * error:.1f}"
 
 
-def _verdict(errors: ModelErrors, own: str, epsilon: float) -> str:
-    inside, outside = (float((e <= epsilon).mean()) for e in (errors.inside, errors.outside))
-    difference, error = errors.difference(epsilon)
+def _verdict(errors: ModelErrors, own: str, tolerance: float) -> str:
+    inside, outside = (float((e <= tolerance).mean()) for e in (errors.inside, errors.outside))
+    difference, error = errors.difference(tolerance)
     people, spread = errors.people_difference
     return (
-        f"With sample size {own!r}, a model of everybody gives f within ±{epsilon:.0%} in"
+        f"With sampling rule {own!r}, a model of everybody gives f within ±{tolerance:.0%} in"
         f" {inside:.1%} of the violating groups, and in {outside:.1%} of them if they are held out:"
         f" being in the table makes a difference of {100 * difference:.1f} points (standard error"
         f" {100 * error:.1f}) to a group, and of {100 * people:.1f} ({100 * spread:.1f}) to a"

@@ -2,7 +2,7 @@
 
 The adversary knows which published rows are about the same person. That holds where the public
 values of each row are known and no other row has them; such a row is a trial by itself, whatever
-the sample size. So every row is published as one trial here, and nothing else: no other records,
+the sampling rule. So every row is published as one trial here, and nothing else: no other records,
 no margins.
 """
 
@@ -53,7 +53,7 @@ def peoples_rows(
             "The attack 'persons' must know who a row is about.",
             hint=Remedy("name that column", Control.PERSON),
         )
-    plain = table.fitted(replace(policy, sample_size="none", margins=None, protect=None))
+    plain = table.fitted(replace(policy, sampling="none", margins=None, protect=None))
     if checks.one_row_each:
         schema = replace(table.schema, public=(Column(person.name, Kind.INTEGER),))
         batch = _one_each(collect(table.batches(progress=heard), table.schema))

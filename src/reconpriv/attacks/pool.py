@@ -79,9 +79,9 @@ def pool_all(published: Publication, groups: Ints) -> PooledGroups:
 
 
 def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
-    """Estimate every violating group from its neighbours and itself, for each sample size."""
-    exposed, own, epsilon = target.exposed, target.policy.sample_size, target.policy.epsilon
-    sizes = target.steps("sample size", possible_sizes(target.policy))
+    """Estimate every violating group from its neighbours and itself, for each sampling rule."""
+    exposed, own, tolerance = target.exposed, target.policy.sampling, target.policy.tolerance
+    sizes = target.steps("sampling rule", possible_sizes(target.policy))
     found = {size: measure(target, size, keys) for size in sizes}
     mine = found[own][1]
     of_promise = target.by_promise() is not target
@@ -92,18 +92,19 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
         name="pool",
         knew=KNEW,
         success=rate(
-            mine.pooled <= epsilon, f"violating groups within ±ε, neighbours included ({own})"
+            mine.pooled <= tolerance,
+            f"violating groups within the tolerance, neighbours included ({own})",
         ),
-        baseline=rate(mine.alone <= epsilon, f"the same {alone} alone ({own})"),
+        baseline=rate(mine.alone <= tolerance, f"the same {alone} alone ({own})"),
         control=rate(
-            control.pooled <= epsilon,
+            control.pooled <= tolerance,
             "the same with the sensitive column shuffled: what a guess from the whole table gives",
         ),
         figures={
             "violating groups": exposed.batch.groups,
             "keys": keys,
             "a guess from the whole table": exposed.within(
-                exposed.shares_of_whole, "violating groups within ±ε"
+                exposed.shares_of_whole, "violating groups within the tolerance"
             ),
             "mostly pooled with": _most_used(mine),
             **(MARGINS if target.publication(0).tables else {}),
@@ -118,27 +119,27 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
                 "pooled with": mine.words[0],
             },
         ),
-        verdict=f"With sample size {own!r}, f is estimated within ±{epsilon:.0%} in"
-        f" {np.mean(mine.alone <= epsilon):.1%} of the violating groups {alone} and in"
-        f" {np.mean(mine.pooled <= epsilon):.1%} together with neighbouring groups; the root mean"
+        verdict=f"With sampling rule {own!r}, f is estimated within ±{tolerance:.0%} in"
+        f" {np.mean(mine.alone <= tolerance):.1%} of the violating groups {alone} and in"
+        f" {np.mean(mine.pooled <= tolerance):.1%} together with neighbouring groups; the root mean"
         f" square error is {root_mean_square(mine.alone):.0%} and"
         f" {root_mean_square(mine.pooled):.0%}.",
     )
 
 
 def measure(target: AttackedTable, size: str, keys: int) -> tuple[Row, PooledErrors]:
-    """One sample size: the violating groups, from themselves and with their neighbours.
+    """One sampling rule: the violating groups, from themselves and with their neighbours.
 
     ``exact tails`` is what the policy allows the groups that it makes a promise about.
     """
     errors = pooled_errors(target, [target.publication(i, size) for i in range(keys)])
-    epsilon, promised = target.policy.epsilon, target.by_promise()
+    tolerance, promised = target.policy.tolerance, target.by_promise()
     allowed = promised.violating().size
     row = {
-        "sample size": size,
+        "sampling": size,
         "exact tails": float(predicted_share(promised.exposed, size).mean()) if allowed else None,
-        "alone": float((errors.alone <= epsilon).mean()),
-        "pooled": float((errors.pooled <= epsilon).mean()),
+        "alone": float((errors.alone <= tolerance).mean()),
+        "pooled": float((errors.pooled <= tolerance).mean()),
         "rms error alone": root_mean_square(errors.alone),
         "rms error pooled": root_mean_square(errors.pooled),
         "claimed": root_mean_square(errors.claimed),
@@ -198,5 +199,5 @@ def pooled_share(
     for number in range(keys):
         seen = pool_all(target.publication(number), groups)
         estimate = seen.estimate[np.arange(groups.size), top]
-        found += float(people[relative_error(estimate, truth) <= judge.epsilon].sum())
+        found += float(people[relative_error(estimate, truth) <= judge.tolerance].sum())
     return found / keys / float(batch.sizes.sum())

@@ -31,10 +31,10 @@ def attack_ratio(
             f"λ of the noisy counts must lie between {_LEAST:g} and {_LARGEST:g}; got {privacy:g}.",
             hint="λ = 0.1 is the paper's; smaller adds more noise.",
         )
-    epsilon, delta = target.policy.epsilon, target.policy.delta
+    tolerance, doubt = target.policy.tolerance, target.policy.doubt
     above, below = group_tails(target, privacy)
-    exposed = np.flatnonzero(np.maximum(above, below) < delta)
-    violated = np.flatnonzero(np.minimum(above, below) < delta)
+    exposed = np.flatnonzero(np.maximum(above, below) < doubt)
+    violated = np.flatnonzero(np.minimum(above, below) < doubt)
     inside = 1.0 - above - below
     shown = exposed[np.argsort(-inside[exposed], kind="stable")][: max(worst, 1)]
     smallest = int(np.argmin(target.batch.sizes))
@@ -45,21 +45,21 @@ def attack_ratio(
         for group in (*shown.tolist(), smallest)
         for f in [float(target.frequency[group])]
     )
-    near = np.reshape(errors, (shown.size, draws)) <= epsilon
+    near = np.reshape(errors, (shown.size, draws)) <= tolerance
     everywhere = relative_error(target.shares_of_whole, target.frequency)[exposed]
     return AttackResult(
         name="ratio",
         knew=KNEW,
-        success=rate(near, "noisy ratios within ε, most exposed groups"),
-        baseline=rate(everywhere <= epsilon, "exposed groups whose f the whole table predicts"),
+        success=rate(near, "noisy ratios within the tolerance, most exposed groups"),
+        baseline=rate(everywhere <= tolerance, "exposed groups whose f the whole table predicts"),
         control=rate(
-            control <= epsilon, "the same in the smallest group, which the noise must hide"
+            control <= tolerance, "the same in the smallest group, which the noise must hide"
         ),
         figures={
             "λ": privacy,
             "groups": target.batch.groups,
-            "groups violated as the paper says (a tail under δ)": violated.size,
-            "groups exposed (both tails under δ)": exposed.size,
+            "groups violated as the paper says (a tail under the doubt)": violated.size,
+            "groups exposed (both tails under the doubt)": exposed.size,
             "records in the latter": target.batch.sizes[exposed].sum(),
             "draws for each shown group": draws,
             "z of simulation against closed form": score(
@@ -69,44 +69,47 @@ def attack_ratio(
         table=tuple(
             {
                 "f": f,
-                # 0 if a tail is under δ however few records there are.
+                # 0 if a tail is under the doubt however few records there are.
                 "smallest |g|·f violated": count if count > 1e-9 else 0.0,
-                "smallest |g|·f exposed": smallest_told_count(f, privacy, epsilon, delta),
+                "smallest |g|·f exposed": smallest_told_count(f, privacy, tolerance, doubt),
             }
             for f in _FREQUENCIES
-            for count in [smallest_exposed_count(f, privacy=privacy, epsilon=epsilon, delta=delta)]
+            for count in [
+                smallest_exposed_count(f, privacy=privacy, epsilon=tolerance, delta=doubt)
+            ]
         ),
         worst=target.rows(
             shown,
             {
-                "above ε": above[shown],
-                "below -ε": below[shown],
-                "simulated outside ±ε": (~near).mean(axis=1),
+                "too high": above[shown],
+                "too low": below[shown],
+                "simulated outside tolerance": (~near).mean(axis=1),
             },
         ),
         verdict=f"With λ = {privacy:g} the ratio of two noisy counts violates"
-        f" (ε, δ)-reconstruction-privacy in {violated.size:,} of {target.batch.groups:,} groups as"
-        f" the paper defines it; in {exposed.size:,} of them both tails are under δ.",
+        f" reconstruction privacy in {violated.size:,} of {target.batch.groups:,} groups as"
+        f" the paper defines it; in {exposed.size:,} of them both tails are under the doubt.",
     )
 
 
-def smallest_told_count(f: float, privacy: float, epsilon: float, delta: float) -> float:
-    """The smallest |g| f from which both tails stay under δ.
+def smallest_told_count(f: float, privacy: float, tolerance: float, doubt: float) -> float:
+    """The smallest |g| f from which both tails stay under the doubt.
 
     The paper's definition requires only one of them, which also holds if there is only noise:
-    the ratio of two pure noises seldom lands above f (1+ε) for a large f.
+    the ratio of two pure noises seldom lands that far above f for a large f.
     """
     sizes = np.geomspace(0.1, 1e4, 500) / (privacy * f)
-    tails = ratio_tails(sizes, f, privacy=privacy, epsilon=epsilon)
-    outside = np.flatnonzero(np.maximum(tails.above, tails.below) >= delta)
+    tails = ratio_tails(sizes, f, privacy=privacy, epsilon=tolerance)
+    outside = np.flatnonzero(np.maximum(tails.above, tails.below) >= doubt)
     first = int(outside[-1]) + 1 if outside.size else 0
     return float(sizes[first] * f) if first < sizes.size else float("inf")
 
 
 def group_tails(target: AttackedTable, privacy: float) -> tuple[Floats, Floats]:
-    """Pr[(F'-f)/f > ε] and < -ε for each group's most exposed value; each pair computed once.
+    """How likely each group's most exposed value comes out too high, and too low.
 
-    Both are 1 where no value is exposed: there is nothing to estimate.
+    Both are beyond the tolerance, and each pair is computed once. Both are 1 where no value is
+    exposed: there is nothing to estimate.
     """
     frequency = largest_exposed(target.batch, target.policy)
     exposed = np.flatnonzero(frequency)
@@ -114,7 +117,7 @@ def group_tails(target: AttackedTable, privacy: float) -> tuple[Floats, Floats]:
     pairs = np.stack([target.batch.sizes, most])[:, exposed]
     pairs, where = np.unique(pairs, axis=1, return_inverse=True)
     size, count = pairs.astype(np.float64)
-    tails = ratio_tails(size, count / size, privacy=privacy, epsilon=target.policy.epsilon)
+    tails = ratio_tails(size, count / size, privacy=privacy, epsilon=target.policy.tolerance)
     above, below = np.ones(frequency.size), np.ones(frequency.size)
     above[exposed], below[exposed] = (tail[where.reshape(-1)] for tail in tails)
     return above, below

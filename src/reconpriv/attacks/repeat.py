@@ -45,11 +45,13 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
     exposed = target.exposed
     alone, fresh = _estimates(target, target.steps("release", range(releases)))
     again = _estimates(target, (0, 0, 0))[1]
-    # Half of ε: closer than one release gets in most groups.
-    truth, near = exposed.frequency, target.policy.epsilon / 2
+    # Half of it: closer than one release gets in most groups.
+    truth, near = exposed.frequency, target.policy.tolerance / 2
     averaged = relative_error(fresh.mean(axis=0), truth)
-    success = rate(averaged <= near, f"violating groups within ε/2, {releases} fresh keys")
-    one = exposed.within(fresh[0], "violating groups within ε/2, one release", near)
+    success = rate(
+        averaged <= near, f"violating groups within half the tolerance, {releases} fresh keys"
+    )
+    one = exposed.within(fresh[0], "violating groups within half the tolerance, one release", near)
     kept, expected = inserted_records(target)
     counts: list[float] = [*_powers(releases)]
     margins, columns = target.policy.wanted_margins, {"releases": counts}
@@ -120,7 +122,7 @@ def independence(target: AttackedTable) -> ConfidenceInterval:
     errors: list[list[Floats]] = [[], []]
     for number in target.steps("key", range(_KEYS)):
         for side, retention in enumerate((p, p * 0.8)):
-            policy = replace(target.policy, retention=retention, sample_size="none", margins=None)
+            policy = replace(target.policy, retention=retention, sampling="none", margins=None)
             published = target.publication_as(policy, attack_key(number)).cube
             found = frequency_in(published, target.values, retention)
             # Errors fall with the square root of a group's size; scaled, all groups count alike.

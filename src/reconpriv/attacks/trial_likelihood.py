@@ -57,11 +57,11 @@ class Knowledge:
 
     @classmethod
     def of(cls, policy: Policy, domain_size: int, largest: int = 0) -> Knowledge:
-        """Tabulate the number of trials that the sample size allows for each candidate f.
+        """Tabulate the number of trials that the sampling rule allows for each candidate f.
 
         ``largest`` is the size of the largest group.
         """
-        if policy.tail_bound.exact and policy.sampling.classes is None:
+        if policy.tail_bound.exact and policy.sampling_rule.classes is None:
             raise PolicyError(
                 f"With the bound {policy.tail_bound.name!r} the number of trials is not a function"
                 " of the largest frequency alone, so it cannot be inverted.",
@@ -102,7 +102,7 @@ class Knowledge:
 def _sizes(frequency: Floats, records: int, policy: Policy, domain_size: int) -> Floats:
     """The trials of groups of this size, by the largest frequency of an exposed value."""
     sizes = np.full(frequency.size, records)
-    return np.maximum(policy.sampling.limits_at(sizes, frequency, policy, domain_size), 1.0)
+    return np.maximum(policy.sampling_rule.limits_at(sizes, frequency, policy, domain_size), 1.0)
 
 
 def likely_exposed(counts: Ints, policy: Policy) -> Ints:

@@ -50,7 +50,7 @@ class State:
 
 def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) -> AttackResult:
     """Publish a table with one key, replace some records, publish again, and so on."""
-    violating, near = target.exposed.places, target.policy.epsilon
+    violating, near = target.exposed.places, target.policy.tolerance
     assert violating is not None
     usual = _follow(target, list(replaced(target, updates)), violating)
     hostile = _follow(target, list(in_and_out(target, violating, updates)), violating)
@@ -59,8 +59,12 @@ def attack_updates(target: AttackedTable, *, updates: int = 10, worst: int = 5) 
         return rate(relative_error(estimates, truth) <= near, what)
 
     truth, growth = usual.truth, usual.growth
-    hit = within(usual.together, truth, f"violating groups within ε, {updates} updates, one key")
-    one = within(usual.alone, truth, "violating groups within ε, from the last release alone")
+    hit = within(
+        usual.together, truth, f"violating groups within the tolerance, {updates} updates, one key"
+    )
+    one = within(
+        usual.alone, truth, "violating groups within the tolerance, from the last release alone"
+    )
     fresh = within(usual.fresh, truth, "the same, each release with a key of its own")
     figures = {
         "one release": one,
@@ -225,7 +229,9 @@ def _state(target: AttackedTable, records: Ints) -> State:
 
 def _kernel(table: AttackedTable) -> Kernel:
     policy, key = table.policy, attack_key(0)
-    counted = table.margins(policy, key).counted if policy.sampling.counts_margins else UNCOUNTED
+    counted = (
+        table.margins(policy, key).counted if policy.sampling_rule.counts_margins else UNCOUNTED
+    )
     return Kernel(table.schema, policy, key, counted)
 
 
@@ -234,6 +240,6 @@ def _together(target: AttackedTable, seen: Ints, groups: Ints) -> Floats:
     cells = np.flatnonzero(seen)
     cells = cells[np.isin(cells // target.schema.domain_size, groups)]
     batch, _ = target.of_cells(cells, seen[cells])
-    plain = replace(target.policy, sample_size="none", margins=None)
+    plain = replace(target.policy, sampling="none", margins=None)
     union = AttackedTable(target.schema, plain, batch)
     return frequency_in(union.publish(0), target.values[groups], plain.retention)

@@ -18,7 +18,7 @@ from reconpriv.columns.schema import Schema
 from reconpriv.errors import PolicyError
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.planned import (
     NO_MARGIN_PLAN,
     UNCOUNTED,
@@ -69,7 +69,7 @@ def audit_part(
     if worst < 0:
         raise PolicyError(f"The number of worst groups cannot be negative; got {worst}.")
     check_k(k)
-    sampled = policy.sampling.samples and policy.can_sample
+    sampled = policy.sampling_rule.samples and policy.can_sample
     counts: Counter[str] = Counter()
     distribution = np.zeros((64, 2), dtype=np.int64)
     found: list[Ranked] = []

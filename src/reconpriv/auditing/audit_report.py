@@ -73,7 +73,7 @@ class AuditReport(Readable):
 
     @property
     def private(self) -> bool:
-        """True if every group is (ε, δ)-reconstruction-private under perturbation alone."""
+        """True if every group meets the policy under perturbation alone."""
         return self.violating_groups == 0
 
     @property
@@ -119,7 +119,7 @@ class AuditReport(Readable):
             return f"No {group} has an exposed value, so this policy protects nobody."
         if self.private:
             return f"Every {group} meets this policy with perturbation alone, without sampling."
-        if not self.policy.sampling.samples:
+        if not self.policy.sampling_rule.samples:
             treatment = ""
         elif not self.unattainable_groups:
             treatment = " Publishing samples those groups."

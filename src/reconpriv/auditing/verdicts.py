@@ -13,7 +13,7 @@ from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import Schema, Value, json_value
 from reconpriv.policy.exposure import exposed_cells, frequency_of, largest_exposed, most_exposed
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import private_as_they_are, private_sizes, sample_limits
+from reconpriv.policy.sampling_rules import private_as_they_are, private_sizes, sample_limits
 from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
@@ -36,7 +36,7 @@ def judge_worst(
 
     These are furthest above their s_g. The others get their size, which is too large.
     """
-    if not (policy.tail_bound.exact and policy.sampling.counts_margins and policy.can_sample):
+    if not (policy.tail_bound.exact and policy.sampling_rule.counts_margins and policy.can_sample):
         return judge(batch, policy, domain_size)
     private = private_as_they_are(batch, policy, domain_size)
     sizes = batch.sizes.astype(np.float64)
@@ -186,8 +186,8 @@ def smallest_exact_tails(
 def _tail_candidates(batch: CellBatch, policy: Policy, domain_size: int) -> Ints:
     """The exposed cells that may have their group's smallest tail: all of them in a small group.
 
-    In a large one, a tail falls off exponentially with the distance of ε in standard deviations, so
-    a value that is two of them closer to its mean than another has the larger tail.
+    In a large one, a tail falls off exponentially with the distance of the tolerance in standard
+    deviations, so a value that is two of them closer to its mean than another has the larger tail.
     """
     sizes = batch.sizes[batch.group_of_cell]
     count = _count(sizes, batch.count, policy, domain_size)
@@ -200,5 +200,5 @@ def _tail_candidates(batch: CellBatch, policy: Policy, domain_size: int) -> Ints
 
 def _count(sizes: Ints, counts: Ints, policy: Policy, domain_size: int) -> ObservedCount:
     return ObservedCount(
-        sizes.astype(np.float64), counts / sizes, policy.retention, domain_size, policy.epsilon
+        sizes.astype(np.float64), counts / sizes, policy.retention, domain_size, policy.tolerance
     )

@@ -61,7 +61,7 @@ COMMANDS: list[tuple[Callable[..., Any], str, str]] = [
         attack,
         PUBLISHER,
         "attack granularity example:census_workers -s Occupation --public all --drop Weight"
-        " --sample-size paper",
+        " --sampling paper",
     ),
     (chi_square, ANALYST, "chi-square release/ sex"),
     (learn, ANALYST, "learn release/ --target sex --test example:adult --json"),

@@ -271,7 +271,9 @@ def base_remarks(
     design = answerer.design
     remarks = [*asked.selected.remarks, *asked.measured.remarks]
     if asked.public and found.values is None:
-        remarks += [coin_flips(design.sampling)] if design.sampling.coins and not exact else []
+        remarks += (
+            [coin_flips(design.sampling_rule)] if design.sampling_rule.coins and not exact else []
+        )
         return tuple(remarks)
     cut = 0.0 if exact else float(found.cut[row])
     return tuple(dict.fromkeys((*remarks, *design.remarks(float(found.groups[row]), cut))))

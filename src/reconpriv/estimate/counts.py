@@ -14,7 +14,7 @@ from reconpriv.cells.sums import Sums
 from reconpriv.columns.schema import Schema, Value
 from reconpriv.messages.shares import check_share
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.policy.sampling_rules import SAMPLING_RULES, SamplingRule
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.reconstruction import constrained_frequencies
@@ -37,17 +37,17 @@ def cut_groups(groups: float) -> str:
     )
 
 
-def approximate(sampling: SampleSize, what: str = "interval") -> str:
+def approximate(rule: SamplingRule, what: str = "interval") -> str:
     """The remark on a result that rests on unknown numbers of trials."""
     return (
-        f"approximate: in a release made with sample size {sampling.name!r} the trial counts are"
+        f"approximate: in a release made with sampling rule {rule.name!r} the trial counts are"
         f" secret, so the {what} rests on estimated ones"
     )
 
 
-def coin_flips(sampling: SampleSize) -> str:
+def coin_flips(rule: SamplingRule) -> str:
     """The remark on a count of copies that coin flips decided."""
-    return f"exact up to the coin flips of Algorithm 1 (sample size {sampling.name!r})"
+    return f"exact up to the coin flips of Algorithm 1 (sampling rule {rule.name!r})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,25 +123,25 @@ class Design:
 
     retention: float
     domain_size: int
-    sample_size: str
+    sampling: str
 
     @classmethod
     def of(cls, policy: Policy, schema: Schema) -> Self:
         """The design of a release with this policy."""
-        return cls(policy.retention, schema.domain_size, policy.sample_size)
+        return cls(policy.retention, schema.domain_size, policy.sampling)
 
     @property
-    def sampling(self) -> SampleSize:
-        """The sample size as an object."""
-        return SAMPLE_SIZES.find(self.sample_size)
+    def sampling_rule(self) -> SamplingRule:
+        """The sampling rule as an object."""
+        return SAMPLING_RULES.find(self.sampling)
 
     def remarks(self, groups: float, cut: float) -> list[str]:
         """What an estimate that rests on so many groups, some of them ``cut``, is to be read by."""
         found = []
         if groups == 1:
-            found.append(MICRO if self.sampling.samples else SINGLE)
-        if not self.sampling.trials_known:
-            found.append(approximate(self.sampling))
+            found.append(MICRO if self.sampling_rule.samples else SINGLE)
+        if not self.sampling_rule.trials_known:
+            found.append(approximate(self.sampling_rule))
         if cut:
             found.append(cut_groups(cut))
         return found
@@ -277,7 +277,7 @@ class Settings:
 def known_count(query: str, sums: Sums, row: int, settings: Settings, design: Design) -> Estimate:
     """A count over public attributes alone: exact, unless coins decided about copies."""
     records = float(sums.records[row])
-    spread = float(np.sqrt(sums.noise[row].sum())) if design.sampling.coins else 0.0
+    spread = float(np.sqrt(sums.noise[row].sum())) if design.sampling_rule.coins else 0.0
     exact = spread == 0.0
     half = settings.z * spread
     found = _count(query, sums, row, settings.confidence)
@@ -289,7 +289,7 @@ def known_count(query: str, sums: Sums, row: int, settings: Settings, design: De
         standard_error=spread,
         exact=exact,
         estimator="exact" if exact else "published count",
-        remarks=() if exact else (coin_flips(design.sampling),),
+        remarks=() if exact else (coin_flips(design.sampling_rule),),
     )
 
 

@@ -79,10 +79,10 @@ class Model:
 def fit_model(answerer: Answerer) -> Model:
     """Fit the model to a release that is held in memory and whose counts have known variances."""
     cube, design = answerer.cells, answerer.design
-    if not design.sampling.trials_known:
+    if not design.sampling_rule.trials_known:
         raise InputError(
-            "A model is weighed against counts by their variances, and a release made with sample"
-            f" size {design.sample_size!r} keeps secret what they rest on.",
+            "A model is weighed against counts by their variances, and a release made with sampling"
+            f" rule {design.sampling!r} keeps secret what they rest on.",
             hint=HINT,
         )
     if not isinstance(cube, Cube):

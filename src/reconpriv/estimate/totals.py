@@ -317,7 +317,7 @@ def _combined_rows(
     spread = centred @ centred.T
     # The variance of one trial, with the frequencies of the whole table.
     one_trial = ((1.0 - p) * (centred**2 @ (p * told.shares + t)) + p * t * np.diag(spread)) / p**2
-    noise = told.variance * (values @ values.T if design.sampling.coins else spread)
+    noise = told.variance * (values @ values.T if design.sampling_rule.coins else spread)
     dense = []
     unknown = np.zeros((terms, some.size, told.rows))
     for part in parts:

@@ -178,8 +178,8 @@ def linear_of(
     if used:
         covariance = restore @ fit.covariance @ restore.T
     else:
-        sampling = answerer.design.sampling
-        remarks = [coin_flips(sampling) if sampling.coins else EXACT, *selected.remarks]
+        rule = answerer.design.sampling_rule
+        remarks = [coin_flips(rule) if rule.coins else EXACT, *selected.remarks]
     table = coefficients(
         [(term, None) for term in terms], restore @ fit.coefficients, covariance,
         options.confidence,

@@ -114,7 +114,7 @@ class ModelRows:
             return np.concatenate([own - holds.T @ taken, taken])
 
         margins = told.distance + holds @ groups.counts
-        exact = not told.design.sampling.coins
+        exact = not told.design.sampling_rule.coins
         published = noisy_counts(margins, told.variance, exact_sizes=exact)
         return Evidence(self.sums.records, joined(groups, published).merged(members), weights)
 
@@ -149,7 +149,7 @@ def counts_of(sums: Sums, design: Design) -> ClassCounts:
         sampled_squares=sums.sampled_squares,
         uneven=sums.uneven,
         retention=design.retention,
-        coins=design.sampling.coins,
+        coins=design.sampling_rule.coins,
     )
 
 
@@ -283,8 +283,8 @@ class PreparedModel:
     def remarks(self) -> list[str]:
         """What to know about every regression on a release."""
         found = [ABOUT, *self.selected.remarks]
-        if not self.answerer.design.sampling.trials_known:
-            found.append(approximate(self.answerer.design.sampling))
+        if not self.answerer.design.sampling_rule.trials_known:
+            found.append(approximate(self.answerer.design.sampling_rule))
         if self.options.margins and self.answerer.margins and not few_groups(self.answerer):
             found.append(TOO_MANY)
         return found

@@ -157,8 +157,8 @@ def independence_of(
     else:
         test, effects = corrected(rows, design.retention)
     naive = pearson(sums.observed)
-    if not design.sampling.trials_known:
-        remarks.append(approximate(design.sampling, "correction"))
+    if not design.sampling_rule.trials_known:
+        remarks.append(approximate(design.sampling_rule, "correction"))
     expected = np.outer(sums.records / effects, rows.pooled)
     if (expected < _FEW).mean() > _SHARE:
         remarks.append(SPARSE)
@@ -253,7 +253,7 @@ def combined_rows(
         scaled_records=between_rows(sums.scaled_records, records, margins.products),
         noise=margins.variance * weights @ weights.T,
         swollen=1.0 + extra_variance.sum(axis=1) / np.maximum(trials, np.finfo(float).tiny),
-        exact_sizes=not design.sampling.coins,
+        exact_sizes=not design.sampling_rule.coins,
     )
 
 

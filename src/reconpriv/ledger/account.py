@@ -33,6 +33,7 @@ from reconpriv.ledger.roles import (
 from reconpriv.ledger.trials import COUNT, Tally, excess_words
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Advice, Control, Remedy, make_key
+from reconpriv.policy.old_names import stored
 from reconpriv.policy.policy import Policy
 
 _NOT_TOLD = ("margins", "protect", "harmless")  # of a policy, as they name values and columns
@@ -212,8 +213,8 @@ class Account:
             self.notes.append(
                 "The ledger has lost lines of this series: it had releases that are not listed."
             )
-        promise = (self.policy.epsilon, self.policy.delta, self.policy.tail_bound.name)
-        names = ("epsilon", "delta", "bound")
+        promise = (self.policy.tolerance, self.policy.doubt, self.policy.tail_bound.name)
+        names = ("tolerance", "doubt", "bound")
         if any(tuple(one.policy[name] for name in names) != promise for one in finished):
             self.warnings.append(
                 "Earlier releases of the series had another policy: together they protect only as"
@@ -255,7 +256,7 @@ class Account:
         return {COUNT: file.prepare(kept), "part": kept.last}
 
     def _body(self, standing: Standing) -> Body:
-        margins, said = self.policy.wanted_margins, self.policy.as_dict()
+        margins, said = self.policy.wanted_margins, stored(self.policy.as_dict())
         return {
             "what": PUBLICATION,
             "date": now(),

@@ -17,6 +17,7 @@ from typing import Any, Self
 from reconpriv.cells.randomness import Key, encoded, ledger_key
 from reconpriv.columns.schema import Column, Schema
 from reconpriv.ledger.file import Body
+from reconpriv.policy.old_names import restored
 from reconpriv.policy.policy import Policy
 
 
@@ -165,7 +166,7 @@ class Entry:
         return said | {"withdrawn": self.withdrawn and vars(self.withdrawn)}
 
 
-_AS_WRITTEN = ("date", "policy", "rho", "records", "groups", "second_sample")
+_AS_WRITTEN = ("date", "rho", "records", "groups", "second_sample")
 
 
 def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
@@ -194,6 +195,7 @@ def entries_of(bodies: tuple[Body, ...]) -> tuple[Entry, ...]:
             series=series[mark] if counts else None,
             release=releases[mark] if counts else None,
             fingerprint=mark,
+            policy=restored(body["policy"]),
             roles=frozenset(body.get("roles", mark.roles)),
             role_change=body.get("role_change", False),
             part=body.get("part"),

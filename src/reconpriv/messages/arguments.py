@@ -114,7 +114,7 @@ def _check(
         inspect.Parameter.VAR_KEYWORD,
     ):
         return
-    known = getattr(function, "__globals__", {})
+    known = getattr(inspect.unwrap(function), "__globals__", {})
     if not _fits(value, said, known):
         shown = "None" if value is None else f"a value of type {type(value).__name__}"
         raise InputError(f"{name} must be {_words(said)}; got {shown}.")

@@ -43,10 +43,10 @@ def policy_parts(policy: Policy, file_of: FileOf = lambda _: GROUPS_FILE) -> lis
     plain = policy.as_dict()
     parts: list[Part] = [
         ("-p", repr(plain["retention"])),
-        ("-e", repr(plain["epsilon"])),
-        ("-d", repr(plain["delta"])),
+        ("-e", repr(plain["tolerance"])),
+        ("-d", repr(plain["doubt"])),
         ("--bound", plain["bound"]),
-        ("--sample-size", plain["sample_size"]),
+        ("--sampling", plain["sampling"]),
         ("--exposed-above", repr(policy.exposed_above or 0)),
     ]
     if policy.harmless:

@@ -1,1 +1,1 @@
-"""What a publication promises: policies, presets, sample sizes, what counts as exposed."""
+"""What a publication promises: policies, presets, sampling rules, what counts as exposed."""

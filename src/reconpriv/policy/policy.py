@@ -10,28 +10,34 @@ from reconpriv.columns.schema import Schema, Value, json_value
 from reconpriv.errors import PolicyError
 from reconpriv.messages.arguments import is_list
 from reconpriv.messages.phrases import listed
-from reconpriv.messages.shares import check_relative_error
+from reconpriv.messages.shares import check_relative_error, check_share
 from reconpriv.policy.exposure import check_exposed_above, harmless_flags
 from reconpriv.policy.margin_settings import NO_MARGINS, Margins, as_margins
+from reconpriv.policy.old_names import by_keyword
 from reconpriv.policy.protection import NO_PROTECTION, Protection, as_protection
-from reconpriv.policy.sample_sizes import PAPER, SAMPLE_SIZES, SampleSize
+from reconpriv.policy.sampling_rules import PAPER, SAMPLING_RULES, SamplingRule
 from reconpriv.theory.perturbation import check_retention
 from reconpriv.theory.tails.bounds import BOUNDS, Bound, TailBound, resolve_bound
-from reconpriv.theory.tails.privacy import Parameters, check_delta
+from reconpriv.theory.tails.privacy import Parameters
 
 UNATTAINABLE = ("refuse", "one-trial")
 
-__all__ = ["SAMPLE_SIZES", "UNATTAINABLE", "Parameters", "Policy"]
+__all__ = ["SAMPLING_RULES", "UNATTAINABLE", "Parameters", "Policy"]
 
 
-@dataclass(frozen=True, repr=False)
+@by_keyword
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Policy:
-    """(ε, δ)-reconstruction-privacy with retention probability p.
+    """What a publication promises, and how: every field is given by keyword.
 
-    ``sample_size`` says how the number of trials in a large group may depend on its largest
+    ``retention`` (the paper's p) is the probability that a value is kept. ``tolerance`` (ε) is how
+    close to the truth an estimate of a group must come to count as a reconstruction: 0.5 is ±50 %.
+    ``doubt`` (δ) is the smallest probability with which an adversary's estimate must miss by more
+    than the tolerance, in each direction; ``bound`` says how that is shown.
+    ``sampling`` says how the number of trials in a large group may depend on its largest
     frequency f: ``paper`` (Algorithm 1, which leaks f), ``octave`` (f rounded up to a power of
     1/2), ``public`` (not at all) or ``none`` (no sampling: plain uniform perturbation).
-    ``sampling`` is the same as an object.
+    ``sampling_rule`` is the same as an object.
     ``unattainable`` says what happens to a group in which not even one trial is private.
     ``margins`` adds noisy tables of aggregates to the release: an ε, or :class:`Margins`.
     ``protect`` extends the promise to whoever pools over public columns: how each of them is
@@ -43,10 +49,10 @@ class Policy:
     """
 
     retention: float
-    epsilon: float
-    delta: float
+    tolerance: float
+    doubt: float
     bound: str | Bound | TailBound = "chernoff"
-    sample_size: str = "octave"
+    sampling: str = "octave"
     unattainable: str = "refuse"
     margins: Margins | float | None = None
     protect: Protection | Mapping[str, Any] | None = None
@@ -55,17 +61,18 @@ class Policy:
     harmless_flags: tuple[bool, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        """Check every field, and that the bound and the sample size go together."""
-        for name in ("retention", "epsilon", "delta"):
+        """Check every field, and that the bound and the sampling rule go together."""
+        for name in ("retention", "tolerance", "doubt"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise PolicyError(f"The {name} of a policy must be a number; got {value!r}.")
         check_retention(self.retention)
-        check_delta(self.delta)
-        larger = "ε = 0.5 is the paper's default; larger is stricter."
-        check_relative_error(self.epsilon, "The relative error ε", hint=larger)
+        doubted = "A doubt of 0.05 is usual; larger is stricter."
+        check_share(self.doubt, "The doubt of a policy", hint=doubted)
+        larger = "A tolerance of 0.5 (±50 %) is usual; larger is stricter."
+        check_relative_error(self.tolerance, "The tolerance of a policy", hint=larger)
         object.__setattr__(self, "bound", resolve_bound(self.bound))
-        SAMPLE_SIZES.find(self.sample_size)
+        SAMPLING_RULES.find(self.sampling)
         if not isinstance(self.unattainable, str) or self.unattainable not in UNATTAINABLE:
             raise PolicyError(
                 f"There is no treatment of unattainable groups called {self.unattainable!r}.",
@@ -85,28 +92,27 @@ class Policy:
             object.__setattr__(self, "harmless_flags", ())
 
     @classmethod
-    def as_read(
-        cls, schema: Schema, retention: float, epsilon: float, delta: float, **others: Any
-    ) -> Self:
+    def as_read(cls, schema: Schema, *, retention: float, tolerance: float, **others: Any) -> Self:
         """The policy of a release whose schema this is; others are fields by name."""
-        # Earlier versions published with a smaller p and a larger ε than are accepted today.
-        if not 0 < retention < 1 or not epsilon > 0:
-            raise PolicyError("A release has 0 < p < 1 and ε > 0.")
-        found = cls(0.5, 0.5, delta, **others).on(schema)
+        # Earlier versions published with a smaller p and a larger tolerance than are accepted
+        # today.
+        if not 0 < retention < 1 or not tolerance > 0:
+            raise PolicyError("A release has 0 < p < 1 and a tolerance above 0.")
+        found = cls(retention=0.5, tolerance=0.5, **others).on(schema)
         object.__setattr__(found, "retention", retention)
-        object.__setattr__(found, "epsilon", epsilon)
+        object.__setattr__(found, "tolerance", tolerance)
         return found
 
     def _check_protection(self) -> None:
         """Refuse what protection groups do not go together with."""
         if not self.protect:
             return
-        if self.sampling.coins:
-            others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.coins]
+        if self.sampling_rule.coins:
+            others = [repr(one.name) for one in SAMPLING_RULES.values() if not one.coins]
             raise PolicyError(
                 "Protection beyond the micro group needs exact totals, which the coin flips of"
-                f" sample size {self.sample_size!r} do not keep.",
-                hint=f"Choose sample size {listed(others, 'or')}.",
+                f" sampling rule {self.sampling!r} do not keep.",
+                hint=f"Choose sampling rule {listed(others, 'or')}.",
             )
 
     @property
@@ -155,30 +161,30 @@ class Policy:
         return resolve_bound(self.bound)
 
     @property
-    def sampling(self) -> SampleSize:
-        """The sample size as an object."""
-        return SAMPLE_SIZES.find(self.sample_size)
+    def sampling_rule(self) -> SamplingRule:
+        """The sampling rule as an object."""
+        return SAMPLING_RULES.find(self.sampling)
 
     def parameters(self, domain_size: int) -> Parameters:
         """The policy as the formulas of the theory take it."""
         return {
             "retention": self.retention,
             "domain_size": domain_size,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
+            "epsilon": self.tolerance,
+            "delta": self.doubt,
             "bound": self.tail_bound,
         }
 
     def check_sampling(self) -> None:
-        """Refuse a sample size that cannot keep its promise with this bound."""
+        """Refuse a sampling rule that cannot keep its promise with this bound."""
         if self.can_sample:
             return
-        others = [repr(one.name) for one in SAMPLE_SIZES.values() if not one.rounds_up]
+        others = [repr(one.name) for one in SAMPLING_RULES.values() if not one.rounds_up]
         raise PolicyError(
-            f"Sample size {self.sample_size!r} rounds the largest frequency up, which is safe"
+            f"Sampling rule {self.sampling!r} rounds the largest frequency up, which is safe"
             " only for a bound whose size falls as the frequency grows;"
             f" {self.tail_bound.name!r} is not known to be one.",
-            hint=f"Choose sample size {listed(others, 'or')}, or another bound such as 'chernoff'.",
+            hint=f"Choose sampling rule {listed(others, 'or')}, or a bound such as 'chernoff'.",
         )
 
     def publishable(self) -> Policy:
@@ -186,21 +192,22 @@ class Policy:
 
         An audit may use any bound; this is the policy of a publication with it.
         """
-        return self if self.can_sample else replace(self, sample_size=PAPER.name)
+        return self if self.can_sample else replace(self, sampling=PAPER.name)
 
     @property
     def can_sample(self) -> bool:
-        """Whether the bound and the sample size go together."""
+        """Whether the bound and the sampling rule go together."""
         by_class = self.tail_bound.sizes_classes
-        return not self.sampling.rounds_up or by_class
+        return not self.sampling_rule.rounds_up or by_class
 
     def __repr__(self) -> str:
         """The policy as you would write it; a bound, or a user's function, by its name."""
         bound = self.tail_bound
         name = repr(bound.name) if BOUNDS.get(bound.name) is bound else bound.name
         return (
-            f"Policy(retention={self.retention!r}, epsilon={self.epsilon!r}, delta={self.delta!r},"
-            f" bound={name}, sample_size={self.sample_size!r}, unattainable={self.unattainable!r}"
+            f"Policy(retention={self.retention!r}, tolerance={self.tolerance!r},"
+            f" doubt={self.doubt!r}, bound={name}, sampling={self.sampling!r},"
+            f" unattainable={self.unattainable!r}"
             f"{f', margins={self.margins!r}' if self.margins else ''}"
             f"{f', protect={self.protect!r}' if self.protect else ''}"
             f"{''.join(f', {name}={value!r}' for name, value in self._exposure().items())})"
@@ -210,10 +217,10 @@ class Policy:
         """The policy as plain values, for JSON."""
         return {
             "retention": self.retention,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
+            "tolerance": self.tolerance,
+            "doubt": self.doubt,
             "bound": self.tail_bound.name,
-            "sample_size": self.sample_size,
+            "sampling": self.sampling,
             "unattainable": self.unattainable,
             **({"margins": self.wanted_margins.as_dict()} if self.margins else {}),
             **({"protect": self.wanted_protection.as_dict()} if self.protect else {}),

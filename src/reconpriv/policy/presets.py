@@ -26,18 +26,25 @@ PRESETS = Registry(
             "recommended",
             "A promise that is a probability, for values that more than a quarter of a group hold,"
             " and margins, which make counts more accurate.",
-            Policy(0.5, 0.5, 0.05, bound="exact", exposed_above=0.25, margins=1.0),
+            Policy(
+                retention=0.5,
+                tolerance=0.5,
+                doubt=0.05,
+                bound="exact",
+                exposed_above=0.25,
+                margins=1.0,
+            ),
         ),
         Preset(
             "paper",
             "The paper's policy: a criterion by Chernoff's bound, for every value of every group.",
-            Policy(0.5, 0.5, 0.3),
+            Policy(retention=0.5, tolerance=0.5, doubt=0.3),
         ),
         Preset(
             "strict",
             "A promise that is a probability for every value, with trials that depend on group size"
             " alone, and no margins.",
-            Policy(0.5, 0.5, 0.05, bound="exact", sample_size="public"),
+            Policy(retention=0.5, tolerance=0.5, doubt=0.05, bound="exact", sampling="public"),
         ),
     ),
     former={
@@ -87,8 +94,8 @@ def fitted(policy: Policy, schema: Schema, *, retention: bool, margins: bool) ->
 
 def no_margins_reason(policy: Policy, schema: Schema) -> str:
     """Why the recommended policy has no margins on this table; empty if it has."""
-    if not policy.sampling.counts_margins:
-        return f"sample size {policy.sample_size!r} does not count what they tell about a group"
+    if not policy.sampling_rule.counts_margins:
+        return f"sampling rule {policy.sampling!r} does not count what they tell about a group"
     ignored = policy.wanted_protection.ignored
     if len({column.name for column in schema.public} - ignored) < _TWO_COLUMNS:
         return "with one public column, each row of them would be a single group"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconpriv.messages.phrases import listed
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES
+from reconpriv.policy.sampling_rules import SAMPLING_RULES
 from reconpriv.theory.tails.bounds import BOUNDS
 
 ONE_ROW = "one_row_per_person"
@@ -31,7 +31,7 @@ def sentences(policy: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def promise(policy: Mapping[str, Any]) -> str:
     """What an adversary can and cannot work out about a group."""
-    if not SAMPLE_SIZES[policy["sample_size"]].samples:
+    if not SAMPLING_RULES[policy["sampling"]].samples:
         return (
             "Nothing is promised about groups: the larger a group, the better an adversary can"
             " estimate how many of it hold a value; only single values are protected, since each"
@@ -47,7 +47,7 @@ def promise(policy: Mapping[str, Any]) -> str:
 def not_promised(policy: Mapping[str, Any]) -> str:
     """What is left open: by any policy, and by this one."""
     said = ["Who is in the table is not hidden"]
-    if SAMPLE_SIZES[policy["sample_size"]].samples:
+    if SAMPLING_RULES[policy["sampling"]].samples:
         said += _left_open(policy)
     if not policy.get(ONE_ROW):
         said.append("each row is assumed to be one person, which was not checked")
@@ -56,7 +56,7 @@ def not_promised(policy: Mapping[str, Any]) -> str:
 
 def _left_open(policy: Mapping[str, Any]) -> list[str]:
     """What the promise about groups does not cover."""
-    sampling = SAMPLE_SIZES[policy["sample_size"]]
+    rule = SAMPLING_RULES[policy["sampling"]]
     said = [
         "somebody who is alone in their group, or in one too small to be sampled, is protected only"
         f" by the chance of {_percent(1 - policy['retention'])} that the value published for them"
@@ -64,40 +64,40 @@ def _left_open(policy: Mapping[str, Any]) -> list[str]:
         _similar(policy),
     ]
     if _exact(policy):
-        seen = _percent(round(1 / (1 + policy["epsilon"]), 2))
+        seen = _percent(round(1 / (1 + policy["tolerance"]), 2))
         said.append(
             f"where more than about {seen} of a group hold a value, too high means above 100 %,"
             " which anybody can see"
         )
     if policy.get("unattainable") == "one-trial":
         said.append("groups where it cannot be achieved keep one record and are promised nothing")
-    if sampling.leaks:
+    if rule.leaks:
         said.append(
-            f"with sample size {sampling.name}, the number of records drawn from a large group"
+            f"with sampling rule {rule.name}, the number of records drawn from a large group"
             " gives away how many hold its most frequent protected value"
         )
-    if policy.get("margins") and not sampling.counts_margins:
+    if policy.get("margins") and not rule.counts_margins:
         said.append("whoever uses the noisy tables (margins) may come closer")
     return said
 
 
 def _exact(policy: Mapping[str, Any]) -> bool:
-    """Whether δ is a probability."""
+    """Whether the doubt is a probability."""
     bound = BOUNDS.get(policy["bound"])
     return bound is not None and bound.exact
 
 
 def _in_probabilities(policy: Mapping[str, Any]) -> str:
-    off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
+    off, often = _percent(policy["tolerance"]), _percent(policy["doubt"])
     return (
         f"{_estimate(policy)} is more than {off} too high with a probability of at least {often},"
         f" more than {off} too low with a probability of at least {often}, and so within {off} of"
-        f" the truth with a probability of at most {_percent(max(1 - 2 * policy['delta'], 0.0))}"
+        f" the truth with a probability of at most {_percent(max(1 - 2 * policy['doubt'], 0.0))}"
     )
 
 
 def _by_bound(policy: Mapping[str, Any]) -> str:
-    off, often = _percent(policy["epsilon"]), _percent(policy["delta"])
+    off, often = _percent(policy["tolerance"]), _percent(policy["doubt"])
     return (
         f"so few records count that an inequality of statistics ({policy['bound']}) cannot show"
         f" {_estimate(policy)} to be more than {off} too high, or too low, with a probability below"
@@ -107,12 +107,12 @@ def _by_bound(policy: Mapping[str, Any]) -> str:
 
 def _estimate(policy: Mapping[str, Any]) -> str:
     """The estimate that the promise is about, and what it is made from."""
-    sampling = SAMPLE_SIZES[policy["sample_size"]]
+    rule = SAMPLING_RULES[policy["sampling"]]
     records = "the group's published records"
-    if sampling.coins:
+    if rule.coins:
         # The coin flips that copy them are not among the exact tails.
         records = "the records drawn from the group, each counted once"
-    elif policy.get("margins") and sampling.counts_margins:
+    elif policy.get("margins") and rule.counts_margins:
         records += " alone or with the noisy tables beside them (margins)"
     return (
         "an adversary's best estimate of how many hold it that is right on average, made from"
@@ -134,7 +134,8 @@ def _exposed(policy: Mapping[str, Any]) -> str:
     said = f"that more than {_percent(above)} of them hold" if above else "that occurs among them"
     if policy.get("news_only", False):
         said += (
-            f" and whose share is more than {_percent(policy['epsilon'])} above or below its share"
+            f" and whose share is more than {_percent(policy['tolerance'])} above or below its"
+            " share"
             " of the whole table"
         )
     harmless = [_value(value) for value in policy.get("harmless", ())]

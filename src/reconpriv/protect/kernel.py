@@ -23,7 +23,7 @@ from reconpriv.cells.randomness import (
 )
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
 from reconpriv.theory.arrays import Flags, Floats, Ints
 
@@ -50,7 +50,7 @@ class PublishedBatch(PublishedCells):
     """Published cells of whole protection groups, with what each group rests on.
 
     ``group``, ``value`` and ``count`` have one row per published cell, the rest one row per
-    protection group. ``trials`` may be published only if the sample size does not depend on the
+    protection group. ``trials`` may be published only if the sampling rule does not depend on the
     exact f. ``places`` says where in the batch each group is. ``shares`` are the cells of micro
     groups that share protection groups.
     """
@@ -263,7 +263,7 @@ def _sample(
     if not in_sampled.any():
         return drawn
     # Exact tails pass at their own size and not at the next, so no coin may move it.
-    if not policy.sampling.coins or policy.tail_bound.exact:
+    if not policy.sampling_rule.coins or policy.tail_bound.exact:
         wanted = np.maximum(limits, 1.0)
         drawn[in_sampled] = _systematic_sample(batch, wanted, randomness, group_ids)[in_sampled]
         return drawn
@@ -307,7 +307,7 @@ def _scale(group: Ints, words: Words, sizes: Ints, policy: Policy) -> Ints:
     """Scaling(g1*, |g|): how often each trial is published."""
     trials = np.bincount(group, minlength=sizes.size)
     base = sizes // np.maximum(trials, 1)
-    if policy.sampling.coins:
+    if policy.sampling_rule.coins:
         share = sizes / np.maximum(trials, 1) - base
         return np.asarray(base[group] + (unit_interval(words) < share[group]))
     # The remainder goes to the trials with the smallest scaling words, so the total is exact.

@@ -29,7 +29,7 @@ def published_cube(raw: Cube, policy: Policy, key: Key, counted: TrialLimits = U
         raw if batch.pools is None else collect([batch.whole], kernel.schema),
         records=np.concatenate([piece.records for piece in pieces]),
         trials=np.concatenate([piece.trials for piece in pieces]).astype(np.float64),
-        coins=policy.sampling.coins,
+        coins=policy.sampling_rule.coins,
         **_joined(pieces),
     )
     if batch.pools is None:

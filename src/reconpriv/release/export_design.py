@@ -66,7 +66,7 @@ def check_design(manifest: Manifest, *, trials_known: bool) -> None:
     """Refuse a release whose trials are secret."""
     if not trials_known:
         raise OutputError(
-            f"A release of sample size {manifest.policy.sample_size!r} keeps its trials secret, so"
+            f"A release of sampling rule {manifest.policy.sampling!r} keeps its trials secret, so"
             " a file cannot carry them.",
             hint=PLAIN,
         )

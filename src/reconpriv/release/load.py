@@ -39,7 +39,7 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
     """The cells of a release: in memory, or on disk if they would take too much of it."""
     allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
     manifest = stored.manifest
-    sampling, coins = manifest.policy.sampling, manifest.policy.sampling.coins
+    rule, coins = manifest.policy.sampling_rule, manifest.policy.sampling_rule.coins
     with _opened(stored, memory, manifest.protect) as batches:
         kept: list[CellBatch] = []
         needed = 0
@@ -53,9 +53,9 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
         of_groups = manifest.group_schema if manifest.protect else None
         every = chain(kept, batches)
         cells = store(every, manifest.schema, coins=coins, group_schema=of_groups)
-    if sampling.trials_public:
+    if rule.trials_public:
         cells.whole.set_trials(_published_trials(cells.whole, stored, memory))
-    elif not sampling.trials_known:
+    elif not rule.trials_known:
         cells.set_trials(plug_in_trials(part, manifest.policy) for part in cells.parts())
     return cells
 
@@ -63,7 +63,7 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
 def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
     """The cells of a release in memory; ``memory`` bounds the counting alone."""
     with _opened(stored, memory) as batches:
-        coins = stored.manifest.policy.sampling.coins
+        coins = stored.manifest.policy.sampling_rule.coins
         cube = collect(batches, stored.manifest.schema, coins=coins)
     return _with_groups(cube, stored, memory)
 
@@ -79,10 +79,10 @@ def _with_groups(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
 
 def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
     """The cells with the trials that each group rests on."""
-    sampling = stored.manifest.policy.sampling
-    if not sampling.samples:
+    rule = stored.manifest.policy.sampling_rule
+    if not rule.samples:
         return cube
-    if not sampling.trials_public:
+    if not rule.trials_public:
         return replace(cube, trials=plug_in_trials(cube, stored.manifest.policy))
     (trials,) = _published_trials(cube, stored, memory)
     return replace(cube, trials=trials)

@@ -25,6 +25,7 @@ from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import MissingFileError, ReleaseError
 from reconpriv.messages.redaction import shown_path
 from reconpriv.messages.text_files import parsed_json
+from reconpriv.policy.old_names import stored
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.promise import ONE_ROW
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
@@ -45,7 +46,7 @@ FORMAT_VERSION = 6  # the newest that is read
 TEST_KEY_NOTE = "Made with the test key, which everybody knows: not for release."
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-_POLICY = ("sample_size", "retention", "epsilon", "delta", "bound", "unattainable")
+_POLICY = ("sampling", "retention", "tolerance", "doubt", "bound", "unattainable")
 _COUNT_NAMES = ("records", "trials")
 DATA, GROUPS, MARGINS = "data", "groups", "margins"
 
@@ -105,7 +106,7 @@ class Manifest:
                 protect=protect.asked or None,
                 harmless=policy.harmless_in(schema),
             ).on(schema),
-            method=policy.sampling.method,
+            method=policy.sampling_rule.method,
             created_by=f"reconpriv {__version__}",
             records=written.records,
             test_key=test_key,
@@ -162,7 +163,7 @@ class Manifest:
     def policy_as_dict(self) -> dict[str, Any]:
         """The policy as plain values; defaults of what counts as exposed are left out."""
         said = self.policy.as_dict()
-        names = ["retention", "epsilon", "delta", "bound", "sample_size"]
+        names = ["retention", "tolerance", "doubt", "bound", "sampling"]
         if self.policy.unattainable != "refuse":
             names.append("unattainable")
         plain = {name: said[name] for name in names} | self.policy.exposure_as_dict()
@@ -185,7 +186,11 @@ class Manifest:
         return json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """The Data Package descriptor."""
+        """The Data Package descriptor.
+
+        It keeps the names that the fields of a policy had first, or the bytes of releases would
+        change and older versions could not read them.
+        """
         resources = []
         for name, (files, columns, added) in self.resources.items():
             schema = self.schema if name == DATA else self.group_schema
@@ -196,7 +201,7 @@ class Manifest:
                 for column in columns
             ]
             resources.append(files.as_dict(name, self.file_format, fields))
-        return {"$schema": _PROFILE, "resources": resources, BLOCK: self.block()}
+        return {"$schema": _PROFILE, "resources": resources, BLOCK: stored(self.block())}
 
     def block(self) -> dict[str, Any]:
         """What a Data Package has no words for."""
@@ -301,13 +306,14 @@ class Manifest:
         margins, protect = _margins(block, resources), _protect(block)
         policy = Policy.as_read(
             schema,
-            as_number(block["retention"]),
-            as_number(block["epsilon"]),
-            as_number(block["delta"]),
+            retention=as_number(block["retention"]),
+            # As they are stored; see as_dict.
+            tolerance=as_number(block["epsilon"]),
+            doubt=as_number(block["delta"]),
             bound=named_bound(as_text(block["bound"])),
             margins=margins.asked if margins else None,
             protect=protect.asked or None,
-            sample_size=block["sample_size"],
+            sampling=block["sample_size"],
             unattainable=block.get("unattainable", "refuse"),
             exposed_above=as_number(block.get("exposed_above", 0.0)),
             harmless=harmless,
@@ -317,14 +323,14 @@ class Manifest:
         found = cls(
             schema=schema,
             policy=policy,
-            method=block.get("method", policy.sampling.method),
+            method=block.get("method", policy.sampling_rule.method),
             created_by=as_text(block["created_by"]),
             records=as_count(block["records"]),
             test_key=bool(block.get("test_key")),
             file_format=resources["data"]["format"],
             data_files=Files.from_dict(resources["data"]),
             group_files=Files.from_dict(resources["groups"])
-            if policy.sampling.trials_public
+            if policy.sampling_rule.trials_public
             else None,
             count_names=(names["records"], names["trials"]),
             cell_count=block.get("cell_count"),

@@ -77,7 +77,7 @@ def write_release(
     """
     engine, schema = table.engine, table.grouping.schema
     out, also, overwrite = place.out, place.also, place.overwrite
-    layout = Layout.of(place.file_format, with_trials=policy.sampling.trials_public)
+    layout = Layout.of(place.file_format, with_trials=policy.sampling_rule.trials_public)
     table = table.protected(policy, key)
     grouping, plan = table.grouping, table.margins(policy, key)
     policy = policy if plan.published else replace(policy, margins=None)
@@ -165,7 +165,7 @@ def _unattainable(policy: Policy, written: Written) -> UnattainableError:
     return UnattainableError(
         f"In {groups:,} group(s) with {records:,} record(s) {what}.",
         hint=either(
-            "lower p, ε or δ",
+            "lower p, the tolerance or the doubt",
             *([rarer] if exact and policy.exposed_above < _LARGER_SHARES else []),
             Remedy("accept one trial in each of them", Control.UNATTAINABLE, "one-trial"),
         ),
@@ -187,8 +187,8 @@ def publication_notes(
                 Remedy("if you will publish again, keep a key: {}", Control.KEY, "FILE"),
             )
         )
-    if policy.sampling.warning:
-        notes.append(policy.sampling.warning)
+    if policy.sampling_rule.warning:
+        notes.append(policy.sampling_rule.warning)
     if written.unattainable_groups:
         notes.append(
             f"{written.unattainable_groups:,} groups in which not even one trial is private keep"

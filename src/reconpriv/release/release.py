@@ -234,7 +234,7 @@ class Release(Queryable, Tabular):
             "release": self.place,
             "promise": self.promise,
             "not_promised": self.not_promised,
-            "public_counts_exact": not described.policy.sampling.coins,
+            "public_counts_exact": not described.policy.sampling_rule.coins,
             "local_dp_epsilon": local_privacy_level(described.policy.retention, len(domain)),
             **({"labels": labels} if labels else {}),
             "warnings": list(self.warnings),
@@ -254,8 +254,8 @@ class Release(Queryable, Tabular):
     def _table(self, resource: str) -> pa.Table:
         """The published records, groups or margins."""
         if resource not in self.description.resources:
-            size = self.description.policy.sample_size
-            whose = f" of sample size {size}" if resource == GROUPS else ""
+            size = self.description.policy.sampling
+            whose = f" of sampling rule {size}" if resource == GROUPS else ""
             raise ReleaseError(f"{'A' if whose else 'The'} release{whose} has no {resource}.")
         stored = self.checked_files()
         return load_records(stored) if resource == DATA else load_table(stored, resource)
@@ -306,7 +306,7 @@ class Release(Queryable, Tabular):
         from reconpriv.release.export_script import export_script  # noqa: PLC0415 - seldom used
 
         described = self.description
-        check_design(described, trials_known=described.policy.sampling.trials_known)
+        check_design(described, trials_known=described.policy.sampling_rule.trials_known)
         cube = load_cube(self.checked_files(), self.memory)
         target = TARGETS.get(file.suffix.lower())
         records = designed_records(cube, described, target.label_bytes if target else None)

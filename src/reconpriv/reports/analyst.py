@@ -316,10 +316,10 @@ def _parameters(info: dict[str, Any]) -> Section:
     rows = [
         ("method", str(info["method"])),
         ("retention p", f"{info['retention']:g}"),
-        ("ε", f"{info['epsilon']:g}"),
-        ("δ", f"{info['delta']:g}"),
+        ("tolerance", f"{info['tolerance']:g}"),
+        ("doubt", f"{info['doubt']:g}"),
         ("tail bound", str(info["bound"])),
-        ("sample size", str(info["sample_size"])),
+        ("sampling rule", str(info["sampling"])),
         ("local differential privacy of one trial", f"ε = {info['local_dp_epsilon']:.3g}"),
         *_margin_rows(info.get("margins")),
         ("made by", str(info["created_by"])),

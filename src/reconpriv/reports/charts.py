@@ -88,8 +88,8 @@ def _span(rows: Sequence[Row], field: str) -> tuple[float, float]:
     return min(found), max(found)
 
 
-def tails_chart(rows: Sequence[Row], delta: float, series: Sequence[str], description: str) -> Spec:
-    """The bound and the exact tails of the worst groups, with δ as a line."""
+def tails_chart(rows: Sequence[Row], doubt: float, series: Sequence[str], description: str) -> Spec:
+    """The bound and the exact tails of the worst groups, with the doubt as a line."""
     alt = charts.altair()
     looks = dict(zip(series, (palette.BOUND, palette.EXPOSED), strict=True))
     points = _marks(rows, looks, None, 0.07).encode(
@@ -106,7 +106,7 @@ def tails_chart(rows: Sequence[Row], delta: float, series: Sequence[str], descri
             probability=("probability", ".2e"),
         ),
     )  # fmt: skip
-    return _finished(alt.layer(points, charts.level(delta, f"δ = {delta:g}", INK)), description)
+    return _finished(alt.layer(points, charts.level(doubt, f"doubt {doubt:g}", INK)), description)
 
 
 def trials_chart(rows: Sequence[Row], order: Sequence[str], description: str) -> Spec:

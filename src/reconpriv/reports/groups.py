@@ -15,7 +15,7 @@ from reconpriv.columns.schema import Schema, Value
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import group_words
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits, own_trials
 from reconpriv.reports import charts
 from reconpriv.reports.page import Section
@@ -190,8 +190,10 @@ def _attributes(audit: AuditReport, groups: GroupTally) -> Section:
 def _tails(audit: AuditReport) -> Section:
     title = "Exact tails beside the bound"
     text = Paragraph(
-        "The policy requires the bound on both tails to stay above δ. A bound is loose: the exact"
-        " probability that the estimate is off by more than ε is smaller still. Both are shown for"
+        "The policy requires the bound on both tails to stay above the doubt. A bound is loose:"
+        " the exact"
+        " probability that the estimate is off by more than the tolerance is smaller still. Both"
+        " are shown for"
         f" the {len(audit.worst):,} groups with the largest |g|/s_g, as if only perturbed; of"
         " the two tails, the smaller one decides."
     )
@@ -211,14 +213,14 @@ def _tails(audit: AuditReport) -> Section:
             (series[1], one.upper_tail, one.lower_tail),
         )
     ]
-    spec = charts.tails_chart(rows, audit.policy.delta, series, "Bound and exact tails by size")
+    spec = charts.tails_chart(rows, audit.policy.doubt, series, "Bound and exact tails by size")
     caption = "Values below one in a million are drawn at the bottom."
     return Section("tails", title, [text, Plot("chart-tails", spec, caption)])
 
 
 def _trials(audit: AuditReport, groups: GroupTally) -> Section:
     text = Paragraph(
-        f"With sample size {audit.policy.sample_size!r}, {groups.sampled_groups:,} groups with"
+        f"With sampling rule {audit.policy.sampling!r}, {groups.sampled_groups:,} groups with"
         f" {groups.sampled_records:,} records are published from fewer independent trials than"
         f" they have records: {groups.trials:,} trials for {audit.records:,} records."
     )

@@ -230,10 +230,10 @@ def _parameters(found: Findings) -> Section:
     p = policy.retention
     rows = [
         ("retention p", f"{p:g}"),
-        ("ε", f"{policy.epsilon:g}"),
-        ("δ", f"{policy.delta:g}"),
+        ("tolerance", f"{policy.tolerance:g}"),
+        ("doubt", f"{policy.doubt:g}"),
         ("tail bound", policy.tail_bound.name),
-        ("sample size", policy.sample_size),
+        ("sampling rule", policy.sampling),
         ("unattainable groups", policy.unattainable),
         ("sensitive column", f"{audit.sensitive} ({m} values)"),
         ("public columns", ", ".join(audit.public) or "none"),

@@ -29,7 +29,8 @@ from reconpriv.tuning.tuner import Tuner
 # Larger tables are not attacked for a report, which should take seconds.
 LAB_RECORDS = 2_000_000
 _EXPLAINED = {
-    "micro": "under ε: violating groups whose largest exposed frequency is found within ±ε; exact"
+    "micro": "within tolerance: violating groups whose largest exposed frequency is found so"
+    " closely; exact"
     " tails: the share predicted for it; error 50%: the median relative error; guess right:"
     " violating groups whose most frequent value is guessed; all groups: the same for all groups;"
     " persons: people whose own value is that guess."

@@ -84,8 +84,8 @@ def frontier_rows(series: Mapping[str, Iterable[Setting]]) -> list[Row]:
             "series": name,
             "error": one.error,
             "group_error": one.group_error,
-            "policy": f"p = {one.retention:.3g}, ε = {one.epsilon:g}, δ = {one.delta:g},"
-            f" {one.sample_size}",
+            "policy": f"p = {one.retention:.3g}, tolerance {one.tolerance:g}, doubt {one.doubt:g},"
+            f" {one.sampling}",
         }
         for name, some in series.items()
         for one in some

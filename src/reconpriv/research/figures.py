@@ -218,7 +218,7 @@ def _name(result: Result, base: str) -> str:
 
 
 def _margins_by_p(result: Result, label: str) -> Spec:
-    """The error against p, a panel per table: each sample size with margins, UP without."""
+    """The error against p, a panel per table: each sampling rule with margins, UP without."""
     alt = charts.altair()
     series = {
         "UP (perturbation alone)": ("none", WITHOUT, palette.PLAIN),

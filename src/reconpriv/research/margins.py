@@ -2,8 +2,8 @@
 
 The analysts' error is that of the paper's pool. The adversary wants the largest frequency of each
 violating group and has the best linear unbiased estimate from records and margins,
-with the true variances as weights. Its variance says how often it is within ±ε (normal form), and
-the releases show whether that is so.
+with the true variances as weights. Its variance says how often it is within the tolerance (normal
+form), and the releases show whether that is so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.measurements import Measurements, prepare_margins
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.noise import noisy_tables
 from reconpriv.reading import read
 from reconpriv.research.data import BASES, Population, study_key
@@ -79,14 +79,14 @@ class _Attacked:
         return replace(plain, tables=tables, variance=plan.variance)
 
     def told(self, published: Publication) -> Row:
-        """How often the best linear unbiased estimate of the largest frequency is within ±ε."""
+        """How often the best linear unbiased estimate of the largest frequency is close."""
         best = best_estimates(self.target, published, self.groups, self.target.values[self.groups])
-        epsilon, effective = self.target.policy.epsilon, best.effective_trials
+        tolerance, effective = self.target.policy.tolerance, best.effective_trials
         limited = np.isfinite(self.limits) & (self.limits >= 1.0)
         of_limit = effective[limited] / self.limits[limited]
-        near = np.abs(best.combined - best.truth) <= epsilon * best.truth
+        near = np.abs(best.combined - best.truth) <= tolerance * best.truth
         return {
-            "adversary": normal_share(best, epsilon).mean(),
+            "adversary": normal_share(best, tolerance).mean(),
             "adversary_measured": near.mean(),
             "trials": best.trials.mean(),
             "effective_trials": effective.mean(),
@@ -106,7 +106,7 @@ _NOBODY: Row = {
 
 
 def run_margins(population: Population, effort: StudySize, step: Step) -> Result:
-    """Error and adversary's success of every sample size, with and without margins."""
+    """Error and adversary's success of every sampling rule, with and without margins."""
     rows: list[Row] = []
     for base in TABLES:
         with _table(population, base) as table:

@@ -12,7 +12,7 @@ EPSILONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 DELTAS = (0.14, 0.22, 0.3, 0.38, 0.46)
 SIZES = (100_000, 200_000, 300_000, 400_000, 500_000)
 
-# The paper's two methods first, then the hardened sample sizes.
+# The paper's two methods first, then the hardened sampling rules.
 METHODS = {"UP": "none", "RP": "paper", "octave": "octave", "public": "public"}
 
 
@@ -25,13 +25,13 @@ class StudyPoint:
     delta: float = 0.3
     records: int = 300_000
 
-    def policy(self, sample_size: str = "octave") -> Policy:
+    def policy(self, sampling: str = "octave") -> Policy:
         """The policy at this point; groups that cannot be private keep one trial."""
         return Policy(
-            self.retention,
-            self.epsilon,
-            self.delta,
-            sample_size=sample_size,
+            retention=self.retention,
+            tolerance=self.epsilon,
+            doubt=self.delta,
+            sampling=sampling,
             unattainable="one-trial",
         )
 

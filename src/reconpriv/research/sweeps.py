@@ -148,8 +148,8 @@ def prepare_cells(batches: list[CellBatch], schema: Schema, queries: int) -> Pre
     return Prepared(raw, plan_queries(raw, selected), workload)
 
 
-def _errors(prepared: Prepared, setting: StudyPoint, sample_size: str, keys: int) -> Floats:
-    policy, errors = setting.policy(sample_size), np.zeros(keys)
+def _errors(prepared: Prepared, setting: StudyPoint, sampling: str, keys: int) -> Floats:
+    policy, errors = setting.policy(sampling), np.zeros(keys)
     for number in range(keys):
         cube = published_cube(prepared.raw, policy, study_key(number))
         estimates = prepared.plan.estimates(cube, setting.retention)

@@ -1,1 +1,1 @@
-"""Choosing a policy: what every setting of p, ε, δ and sample size would cost and protect."""
+"""Choosing a policy: what every combination of its parameters would cost and protect."""

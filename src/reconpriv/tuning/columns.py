@@ -15,7 +15,7 @@ from reconpriv.columns.schema import Kind
 from reconpriv.errors import InputError
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
-from reconpriv.policy.sample_sizes import private_as_they_are, sample_limits
+from reconpriv.policy.sampling_rules import private_as_they_are, sample_limits
 from reconpriv.protect.coarsening import pooled_cube
 from reconpriv.theory.arrays import Flags, Floats
 from reconpriv.tuning.query_variances import Coded, Questions
@@ -76,7 +76,7 @@ def column_effects(
         without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
     errors = None
     if workload is not None and now is not None:
-        plain = replace(policy, sample_size="none")
+        plain = replace(policy, sampling="none")
         published = alone = now.mean()
         if asked_for.margins:
             published = Tuner.on(groups, workload, asked).setting(asked_for, risk=False).error

@@ -56,7 +56,7 @@ class MarginVariances:
     def of(cls, schema: Schema, queries: QueryVariances, policy: Policy) -> MarginVariances:
         """Count the margins that a policy names; nothing else here depends on it."""
         # Without sampling there is nothing to compare with, which is quicker.
-        plain = replace(policy, sample_size="none")
+        plain = replace(policy, sampling="none")
         totals = count_margins(lambda work: [work(iter([queries.batch]))], plain, schema)
         rows = rows_of(index_rows(totals.tables, schema), queries.batch.public, schema)
         return cls(schema, queries, totals, Incidence(rows, totals.rows))
@@ -64,10 +64,10 @@ class MarginVariances:
     def design(self, policy: Policy, limits: Floats) -> MarginDesign:
         """The rows that would be published, and how they change the ``limits`` of the groups.
 
-        If the sample size does not count margins, all rows are published, and they are worth what
+        If the sampling rule does not count margins, all rows are published, and they are worth what
         they are worth next to the trials of the sample.
         """
-        m, counts = self.schema.domain_size, policy.sampling.counts_margins
+        m, counts = self.schema.domain_size, policy.sampling_rule.counts_margins
         groups = candidates_of(self.queries.batch, self.incidence.rows, policy, m)
         if not counts:
             groups = replace(groups, limits=own_trials(groups.sizes, limits))
@@ -92,7 +92,7 @@ class MarginVariances:
         unknown = sizes**2 / trials[groups] - sizes
         extra = holder * queries.batch.count[cells] * (more / sizes)[owner] + sampled.extra
         kept = np.flatnonzero(plan.rows)
-        noise = plan.variance if policy.sampling.coins else cell_noise(plan.variance, m)
+        noise = plan.variance if policy.sampling_rule.coins else cell_noise(plan.variance, m)
         weights = self._weights(policy, noise, groups, unknown, kept)
         told = holder * self._base.questions[:, kept]
         told += self._rows_of_cells(cells, extra)[:, kept]

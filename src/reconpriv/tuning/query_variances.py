@@ -21,7 +21,7 @@ from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube
 from reconpriv.columns.schema import Value
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import round_up_to_octave
+from reconpriv.policy.sampling_rules import round_up_to_octave
 from reconpriv.theory.arrays import Floats, Ints, distinct_columns
 from reconpriv.theory.estimation.design import (
     MEAN_ABSOLUTE,
@@ -124,10 +124,10 @@ def spans(begin: Ints, length: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class ClassMembers:
-    """The groups of one octave and one class of a sample size, largest first.
+    """The groups of one octave and one class of a sampling rule, largest first.
 
     ``lines`` are those of the same groups among distinct ones. ``key`` identifies the groups:
-    sample sizes that put the same groups together share their sums.
+    sampling rules that put the same groups together share their sums.
     """
 
     groups: Ints
@@ -185,7 +185,7 @@ class QueryVariances:
     def members(self, frequency: Floats, line: Ints, policy: Policy) -> tuple[ClassMembers, ...]:
         """The groups by octave and class of their largest exposed frequency."""
         octave = round_up_to_octave(frequency)
-        classes = policy.sampling.classes
+        classes = policy.sampling_rule.classes
         pairs = np.stack([octave, octave if classes is None else classes(frequency, policy)])
         distinct, _, number = distinct_columns(pairs)
         found = []
@@ -207,7 +207,7 @@ class QueryVariances:
             low, high = own.min(), own.max()
             if low >= some.sizes[0]:
                 continue
-            if low == high and not policy.sampling.coins:
+            if low == high and not policy.sampling_rule.coins:
                 total += self._of_class(policy, some, max(int(low), 1))
                 continue
             each = limits[line[some.groups]]
@@ -249,7 +249,7 @@ class QueryVariances:
         cells = spans(self.ends[groups], length)
         owner = np.repeat(np.arange(groups.size), length)
         count, sizes = self.batch.count[cells], self.sizes[groups]
-        if policy.sampling.coins:
+        if policy.sampling_rule.coins:
             exact = policy.tail_bound.exact
             spread = coin_spread(count, owner, sizes, trials, systematic=exact)
         else:

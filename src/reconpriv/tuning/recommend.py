@@ -21,6 +21,7 @@ from reconpriv.tuning.tuner import Tuner
 CLEARLY = 0.1
 # Errors that differ by less than this are treated as equal: a smaller budget or p is worth more.
 EQUAL = 0.01
+_NONE_KEEPS = "None of them keeps its promise in every group: lower p, the tolerance or the doubt."
 
 
 def check_target(target: Target) -> None:
@@ -104,7 +105,7 @@ def spent(margins: Margins | None) -> float:
 def frontier(settings: Sequence[Setting]) -> list[Setting]:
     """By error, the eligible settings in which the adversary's is larger than in all before."""
     best, found = -math.inf, []
-    eligible = (s for s in settings if s.eligible and s.sampling.samples)
+    eligible = (s for s in settings if s.eligible and s.sampling_rule.samples)
     for one in sorted(eligible, key=lambda s: (s.error, -s.group_error, s.retention)):
         if one.group_error > best:
             best = one.group_error
@@ -139,7 +140,7 @@ def recommend(
     def preference(one: Setting) -> tuple[float, ...]:
         figures = (one.error, -one.group_error)
         first, second = figures if target.max_error is None else figures[::-1]
-        return spent(one.margins), one.retention, first, second, -one.delta, -one.epsilon
+        return spent(one.margins), one.retention, first, second, -one.doubt, -one.tolerance
 
     return min(best, key=preference)
 
@@ -247,12 +248,13 @@ def _nearest(
 ) -> Setting | None:
     """The setting that comes closest to a target; the current one if no other comes closer.
 
-    Of settings that come equally close, the strictest: a lower ε or δ promises less for nothing.
+    Of settings that come equally close, the strictest: a lower tolerance or doubt promises less for
+    nothing.
     """
     best = min(
         within(settings, limit),
         key=lambda s: (
-            excess(s, target), s.error, spent(s.margins), s.retention, -s.delta, -s.epsilon
+            excess(s, target), s.error, spent(s.margins), s.retention, -s.doubt, -s.tolerance
         ),
         default=None,
     )  # fmt: skip
@@ -287,7 +289,7 @@ def _verdict(
             f"Recommended for {words.wish(target, rho1)}: {found}. {words.risk(chosen)} ({tried}.)"
         )
     if not any(setting.eligible for setting in settings):
-        return f"{tried}. None of them keeps its promise in every group: lower p, ε or δ."
+        return f"{tried}. {_NONE_KEEPS}"
     if not target.stated:
         return f"{tried}. Without a target there is no recommendation."
     said = words.out_of_reach(target, rho1, current, needed, nearest, in_the_way)

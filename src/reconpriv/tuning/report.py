@@ -15,7 +15,7 @@ from reconpriv.columns.schema import Value, json_value
 from reconpriv.messages.readable import Readable
 from reconpriv.policy.margin_settings import Margins
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES, SampleSize
+from reconpriv.policy.sampling_rules import SAMPLING_RULES, SamplingRule
 from reconpriv.tuning.risk import CLOSE
 
 if TYPE_CHECKING:
@@ -44,17 +44,17 @@ class Setting:
     closely from the group's own trials, by the exact tails; ``worst_group`` is the largest
     probability of such an estimate in one group, ``worst_share`` how much of that group holds the
     value. ``pooled`` is the share of people if the adversary also uses neighbouring groups; None
-    where it was not measured. ``judged_epsilon`` is what counts as close: the same for every
-    setting, whatever its ε, so that settings can be compared. In a sweep, what counts as exposed is
-    up to the current policy (``judged_above``).
+    where it was not measured. ``judged_tolerance`` is what counts as close: the same for every
+    setting, whatever its tolerance, so that settings can be compared. In a sweep, what counts as
+    exposed is up to the current policy (``judged_above``).
     """
 
     policy: Policy
     retention: float
-    epsilon: float
-    delta: float
+    tolerance: float
+    doubt: float
     bound: str
-    sample_size: str
+    sampling: str
     violating_groups: int
     violating_records: int
     sampled_groups: int
@@ -73,7 +73,7 @@ class Setting:
     reconstructed: float = 0.0
     worst_group: float = 0.0
     worst_share: float = 0.0
-    judged_epsilon: float = CLOSE
+    judged_tolerance: float = CLOSE
     judged_above: float = 0.0
     pooled: float | None = None
 
@@ -83,17 +83,17 @@ class Setting:
         return (self.margins.round_epsilon or self.margins.epsilon) if self.margins else None
 
     @property
-    def sampling(self) -> SampleSize:
-        """The sample size as an object."""
-        return SAMPLE_SIZES.find(self.sample_size)
+    def sampling_rule(self) -> SamplingRule:
+        """The sampling rule as an object."""
+        return SAMPLING_RULES.find(self.sampling)
 
     @property
     def eligible(self) -> bool:
         """Whether it keeps its own promise and leaks no f; only such settings are recommended."""
-        if self.unattainable_groups or self.sampling.leaks:
+        if self.unattainable_groups or self.sampling_rule.leaks:
             return False
         # Without sampling nothing limits what margins tell about a group.
-        return self.sampling.samples or not (self.violating_groups or self.margins)
+        return self.sampling_rule.samples or not (self.violating_groups or self.margins)
 
     @property
     def exposes(self) -> bool:
@@ -103,7 +103,7 @@ class Setting:
     @property
     def approximate(self) -> bool:
         """Whether ``error`` rests on an approximation of Algorithm 1's coins."""
-        return self.sampling.coins
+        return self.sampling_rule.coins
 
     def as_dict(self) -> dict[str, Any]:
         """Parameters and figures by name; a figure that is not a finite number is null."""

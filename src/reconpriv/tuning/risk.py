@@ -1,7 +1,7 @@
 """What an adversary learns about groups from each one's own trials, by the exact tails of F'.
 
-Policies differ in ε and in what they call exposed. To compare them, all are judged by one
-yardstick: an estimate within ±50 % of the true share is close, whatever their ε.
+Policies differ in tolerance and in what they call exposed. To compare them, all are judged by one
+yardstick: an estimate within ±50 % of the true share is close, whatever their tolerance.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NOT_COUNTED = GroupRisk(math.nan, math.nan, math.nan)
 @lru_cache
 def yardstick(policy: Policy) -> Policy:
     """What risk is judged by: what a policy calls exposed, and the same closeness for all."""
-    return replace(policy, epsilon=CLOSE)
+    return replace(policy, tolerance=CLOSE)
 
 
 def chances(
@@ -57,9 +57,9 @@ def chances(
     *,
     retention: float,
     domain_size: int,
-    epsilon: float,
+    tolerance: float,
 ) -> Floats:
-    """Pr[|F-f| <= εf] of each group's most exposed value; 0 where nothing is exposed.
+    """Pr[F is within the tolerance of f] of each group's most exposed value; 0 where nothing is exposed.
 
     F rests on the group's trials, rounded (those of Algorithm 1 vary around a mean), and on margins
     that are worth ``told`` of them.
@@ -68,6 +68,6 @@ def chances(
     some = np.flatnonzero(frequency > 0.0)
     if some.size:
         whole = np.maximum(np.round(trials[some]), 1.0)
-        count = ObservedCount(whole, frequency[some], retention, domain_size, epsilon)
+        count = ObservedCount(whole, frequency[some], retention, domain_size, tolerance)
         found[some] = within_epsilon(count, told[some])
     return found

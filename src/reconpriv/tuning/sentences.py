@@ -31,7 +31,7 @@ def risk(setting: Setting) -> str:
     sources = "own records and the margins" if setting.margins else "own records"
     said = (
         f"An adversary who uses a group's {sources} estimates the share of its most exposed value"
-        f" within ±{percent(setting.judged_epsilon)} for {percent(setting.reconstructed)} of the"
+        f" within ±{percent(setting.judged_tolerance)} for {percent(setting.reconstructed)} of the"
         f" people, and with a probability of {percent(setting.worst_group)} in the most exposed"
         " group"
     )
@@ -65,8 +65,9 @@ def budget(setting: Setting) -> str:
 def numbers(setting: Setting) -> str:
     """The numbers of a policy."""
     return (
-        f"p = {setting.retention:.4g}, ε = {setting.epsilon:g}, δ = {setting.delta:g}, sample size"
-        f" {setting.sample_size}, bound {setting.bound}{_exposed_above(setting)}{margins(setting)}"
+        f"p = {setting.retention:.4g}, tolerance {setting.tolerance:g}, doubt {setting.doubt:g},"
+        f" sampling rule {setting.sampling}, bound"
+        f" {setting.bound}{_exposed_above(setting)}{margins(setting)}"
     )
 
 
@@ -114,8 +115,8 @@ def helped(current: Setting, found: Setting | None, chosen: Setting | None) -> s
 
 
 def _broken(setting: Setting) -> str:
-    if setting.sampling.leaks:
-        return "Its sample sizes leak the largest exposed frequency of large groups."
+    if setting.sampling_rule.leaks:
+        return "Its sampling rules leak the largest exposed frequency of large groups."
     if setting.unattainable_groups:
         return f"In {setting.unattainable_groups:,} groups not even one trial is private."
     return f"Without sampling {setting.violating_groups:,} groups stay open to reconstruction."

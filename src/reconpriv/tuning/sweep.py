@@ -14,7 +14,7 @@ from reconpriv.policy.exposure import check_exposed_above
 from reconpriv.policy.margin_settings import Margins, as_margins
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import DEFAULT, no_margins_reason
-from reconpriv.policy.sample_sizes import recommended
+from reconpriv.policy.sampling_rules import recommended
 from reconpriv.theory.perturbation import PRIOR, posterior_limit, retention_for_privacy
 from reconpriv.theory.tails.bounds import Bound, TailBound
 from reconpriv.tuning.reach import Measure, within_limit
@@ -43,11 +43,11 @@ _SETTINGS_AT_MOST = 200_000
 
 @dataclass(frozen=True)
 class SweptValues:
-    """What is tried of p, ε and δ; without any ε, that of the current policy."""
+    """What is tried of p, tolerance and doubt; without a tolerance, that of the current policy."""
 
     retentions: tuple[float, ...]
-    epsilons: tuple[float, ...]
-    deltas: tuple[float, ...]
+    tolerances: tuple[float, ...]
+    doubts: tuple[float, ...]
 
     @classmethod
     def of(cls, bound: Bound, margins: Iterable[Margins | None]) -> SweptValues:
@@ -57,24 +57,24 @@ class SweptValues:
         return FINE if set(margins) == {None} else COARSE
 
 
-# With exact tails δ is a probability, so it is small, and ε is part of what is signed; with a
-# larger p, not even one trial keeps the promise.
+# With exact tails doubt is a probability, so it is small, and tolerance is part of what is signed;
+# with a larger p, not even one trial keeps the promise.
 EXACT = SweptValues((0.2, 0.3, 0.4, 0.5, 0.6), (), (0.01, 0.05, 0.1))
 FINE = SweptValues(
     tuple(round(0.05 * i, 2) for i in range(2, 19)),
     (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     (0.1, 0.2, 0.3, 0.4, 0.5),
 )
-COARSE = SweptValues(FINE.retentions[::2], FINE.epsilons[::2], FINE.deltas[::2])
+COARSE = SweptValues(FINE.retentions[::2], FINE.tolerances[::2], FINE.doubts[::2])
 
 
 def sweep(
     tuner: Tuner,
     *,
     retentions: Iterable[float] | None = None,
-    epsilons: Iterable[float] | None = None,
-    deltas: Iterable[float] | None = None,
-    sample_sizes: Iterable[str] | str | None = None,
+    tolerances: Iterable[float] | None = None,
+    doubts: Iterable[float] | None = None,
+    samplings: Iterable[str] | str | None = None,
     exposed_above: Iterable[float] | None = None,
     margins: Iterable[Margins | float | None] | None = None,
     bound: str | Bound | TailBound | None = None,
@@ -86,13 +86,13 @@ def sweep(
 ) -> TuneReport:
     """Try every combination; what is not listed is that of the current policy, or as follows.
 
-    The current policy is that of ``publish`` unless another is given. Of p, ε and δ the values of
-    this module are tried, and the largest p that single records allow: a recommendation
+    The current policy is that of ``publish`` unless another is given. Of p, tolerance and doubt the
+    values of this module are tried, and the largest p that single records allow: a recommendation
     lets one record reveal no more than the current policy does, or than ρ2 if the target sets it.
     ``margins`` lists the ε of margins, None or 0 for none. With margins a setting takes long to
-    judge, so larger p and other sample sizes than the current one, unless they are listed,
-    are tried only if the target is not reached without them; otherwise all recommended sizes are.
-    Where no margins can be published, settings without are tried instead.
+    judge, so larger p and other sampling rules than the current one, unless they are listed, are
+    tried only if the target is not reached without them; otherwise all recommended sizes are. Where
+    no margins can be published, settings without are tried instead.
 
     The current policy also says what counts as exposed where the risk of every setting is counted.
     ``pooled`` measures what an adversary learns who looks beyond each group; it is asked about the
@@ -118,27 +118,27 @@ def sweep(
             largest = retention_for_privacy(rho1, wanted.rho2, tuner.schema.domain_size)
             largest = rounded_down(largest, decimals) or largest
         p_list = sorted({*p_list, largest})
-    every_epsilon = usual.epsilons or (in_use.epsilon,)
-    sizes = recommended() if sample_sizes is None else sample_sizes
+    every_tolerance = usual.tolerances or (in_use.tolerance,)
+    sizes = recommended() if samplings is None else samplings
     sizes = (sizes,) if isinstance(sizes, str) else tuple(dict.fromkeys(sizes))
     if not sizes:
-        raise PolicyError("There is no sample size to try.")
+        raise PolicyError("There is no sampling rule to try.")
     shares = [base.exposed_above] if exposed_above is None else exposed_above
     policies = _grid(
         base,
         exposed_above=_numbers("φ", map(check_exposed_above, shares)),
         retention=p_list,
-        epsilon=_numbers("ε", every_epsilon if epsilons is None else epsilons),
-        delta=_numbers("δ", usual.deltas if deltas is None else deltas),
-        sample_size=sizes,
+        tolerance=_numbers("tolerance", every_tolerance if tolerances is None else tolerances),
+        doubt=_numbers("doubt", usual.doubts if doubts is None else doubts),
+        sampling=sizes,
     )
     allowed = posterior_allowed(wanted, now)
 
     def first_choice(policy: Policy) -> bool:
         belief = posterior_limit(policy.retention, tuner.schema.domain_size, rho1)
         strong = allowed is None or within_limit(belief, allowed)
-        as_now = policy.sample_size == in_use.sample_size or in_use.sample_size not in sizes
-        return (strong or retentions is not None) and (as_now or sample_sizes is not None)
+        as_now = policy.sampling == in_use.sampling or in_use.sampling not in sizes
+        return (strong or retentions is not None) and (as_now or samplings is not None)
 
     judge = partial(tuner.setting, rho1=rho1, exposing=in_use, risk=risk)
     slow = set(budgets) != {None}
@@ -179,7 +179,7 @@ def _grid(base: Policy, **lists: Sequence[Any]) -> list[Policy]:
     if count > _SETTINGS_AT_MOST:
         raise PolicyError(
             f"{count:,} settings are more than a sweep tries at once ({_SETTINGS_AT_MOST:,}).",
-            hint="Give fewer values of p, ε or δ.",
+            hint="Give fewer values of p, tolerance or doubt.",
         )
     found = [
         replace(base, **dict(zip(lists, values, strict=True)))

@@ -19,7 +19,7 @@ from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import private_as_they_are, private_size, sample_limits
+from reconpriv.policy.sampling_rules import private_as_they_are, private_size, sample_limits
 from reconpriv.protect.coarsening import pooled_cube, settle
 from reconpriv.protect.margins.planned import own_trials
 from reconpriv.theory.arrays import Floats, Ints, distinct_columns
@@ -154,17 +154,17 @@ class Tuner:
         )
         told = float(design.told[exposed[errors.argmin()]]) if exposed.size else 0.0
         violating = self._once(
-            ("violations", policy.exposure, p, policy.epsilon, policy.delta, policy.tail_bound),
+            ("violations", policy.exposure, p, policy.tolerance, policy.doubt, policy.tail_bound),
             lambda: self._violations(policy),
         )
         found = self._risk(design, judge) if risk else NOT_COUNTED
         return Setting(
             policy,
             retention=p,
-            epsilon=policy.epsilon,
-            delta=policy.delta,
+            tolerance=policy.tolerance,
+            doubt=policy.doubt,
             bound=policy.tail_bound.name,
-            sample_size=policy.sample_size,
+            sampling=policy.sampling,
             violating_groups=violating[0],
             violating_records=violating[1],
             sampled_groups=int(sampled.sum()),
@@ -182,7 +182,7 @@ class Tuner:
             reconstructed=found.reconstructed,
             worst_group=found.worst,
             worst_share=found.held_by,
-            judged_epsilon=judge.epsilon,
+            judged_tolerance=judge.tolerance,
             judged_above=judge.exposed_above,
         )
 
@@ -200,10 +200,10 @@ class Tuner:
     def _design(self, policy: Policy, judge: Policy) -> _Design:
         """How a policy samples, and how far off its answers would be."""
         lines, m, queries = self._lines(policy, judge), self.schema.domain_size, self.queries
-        if policy.sampling.classes is None:
+        if policy.sampling_rule.classes is None:
             limits = sample_limits(self.batch, policy, m)
         else:
-            limits = policy.sampling.limits_at(lines.size, lines.frequency, policy, m)
+            limits = policy.sampling_rule.limits_at(lines.size, lines.frequency, policy, m)
         told, margins, beside = np.zeros(lines.size.size), self._margins(policy), None
         if margins is not None:
             beside = margins.design(policy, limits)
@@ -212,7 +212,7 @@ class Tuner:
             return self._design(replace(policy, margins=None), judge)
         trials = own_trials(lines.size, limits)
         members = self._once(
-            ("classes", policy.sampling, lines.key),
+            ("classes", policy.sampling_rule, lines.key),
             lambda: queries.members(lines.frequency[lines.line], lines.line, policy),
         )
         sums = queries.sums(policy, members, limits, lines.line)
@@ -225,7 +225,7 @@ class Tuner:
 
     def _lines(self, policy: Policy, judge: Policy) -> GroupLines:
         """The groups as policy and yardstick see them; each in a line of its own if limits ask."""
-        together = policy.sampling.classes is not None and not policy.margins
+        together = policy.sampling_rule.classes is not None and not policy.margins
         key = "lines", policy.exposure, judge.exposure, together
 
         def make() -> GroupLines:
@@ -256,11 +256,11 @@ class Tuner:
     def _risk(self, design: _Design, judge: Policy) -> GroupRisk:
         """What an adversary learns from each group's trials and the margins.
 
-        The chances in groups that are not sampled depend on p and ε alone: every δ and sample size
-        shares them.
+        The chances in groups that are not sampled depend on p and the tolerance alone: every doubt
+        and sampling rule shares them.
         """
         lines, policy = design.lines, design.policy
-        shared = "chances", lines.key, policy.retention, judge.epsilon
+        shared = "chances", lines.key, policy.retention, judge.tolerance
         whole = self._once(shared, lambda: np.full(lines.size.size, np.nan))
         alone = (design.trials >= lines.size) & (design.told == 0.0)
         chance = whole.copy()
@@ -271,7 +271,7 @@ class Tuner:
             design.told[unknown],
             retention=policy.retention,
             domain_size=self.schema.domain_size,
-            epsilon=judge.epsilon,
+            tolerance=judge.tolerance,
         )
         whole[alone] = chance[alone]
         return GroupRisk.of(chance, lines.judged, lines.how_many * lines.size)

@@ -62,8 +62,8 @@ class Walk:
         size, bound, margins, protect = self.combination
         delta, above = (0.05, 0.25) if bound == "exact" else (0.3, 0.0)
         return rp.Policy(
-            0.5, 0.5, delta, bound=bound, sample_size=size, margins=margins, protect=protect,
-            exposed_above=above,
+            retention=0.5, tolerance=0.5, doubt=delta, bound=bound, sampling=size, margins=margins,
+            protect=protect, exposed_above=above,
         )  # fmt: skip
 
     @property
@@ -100,8 +100,8 @@ class Walk:
 
     def tune(self) -> None:
         found = self.table.tune(
-            current=self.policy, retentions=[0.5], epsilons=[0.5], deltas=[self.policy.delta],
-            sample_sizes=[self.policy.sample_size], queries=200, pooled=False,
+            current=self.policy, retentions=[0.5], tolerances=[0.5], doubts=[self.policy.doubt],
+            samplings=[self.policy.sampling], queries=200, pooled=False,
         )  # fmt: skip
         assert found.current.policy.protect == self.policy.protect
         assert bool(found.current.margins) == bool(self.policy.margins)

@@ -587,7 +587,9 @@ def test_only_an_earlier_release_is_replaced(server, schema, small, key, policy,
     with rp.read(small, sensitive="Education", public="all") as table:
         release = table.publish(policy, tmp_path / "octave", key=key)
         plain = table.publish(
-            rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "none", key=key
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+            tmp_path / "none",
+            key=key,
         )
     name = f"{schema}.survey"
     release.to_table(server.url(), name)
@@ -794,7 +796,12 @@ def test_killing_the_server_while_a_release_is_loaded(small, scratch, tmp_path):
 
 
 def test_margins_are_the_same_bytes_as_from_parquet(server, tmp_path, key, census, files_of):
-    policy = rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=["Age", ("Race", "Gender")]))
+    policy = rp.Policy(
+        retention=0.5,
+        tolerance=0.5,
+        doubt=0.3,
+        margins=rp.Margins(1.0, tables=["Age", ("Race", "Gender")]),
+    )
     roles = {"sensitive": "Education", "public": PUBLIC}
     expected = publish(census, tmp_path / "arrow", key, policy, **roles)
     made = publish(server.url(), tmp_path / "server", key, policy, table="census", **roles)

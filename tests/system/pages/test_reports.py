@@ -32,7 +32,7 @@ from reconpriv.reports.internal import find, internal_html
 from reconpriv.show.charts import drawing as charts
 
 ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--missing", "value")
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'"
 CHARTS = {"internal": 4, "analyst": 2}
 
@@ -135,9 +135,9 @@ TRIPLES = pa.table({"s": ["x", "y", "z"] * 60, "town": ["a", "b"] * 90})
     ("changed", "public", "words"),
     [
         ({"exposed_above": 0.9}, "all", "people reconstructed 0.00%"),
-        ({"retention": 0.05, "epsilon": 0.1, "delta": 0.05, "sample_size": "none"}, "all",
+        ({"retention": 0.05, "tolerance": 0.1, "doubt": 0.05, "sampling": "none"}, "all",
          "nothing to attack"),
-        ({"delta": 0.1, "bound": "chebyshev", "sample_size": "paper"}, "all",
+        ({"doubt": 0.1, "bound": "chebyshev", "sampling": "paper"}, "all",
          "Group sizes against s_g"),
         ({}, [], "(all records)"),
     ],
@@ -190,7 +190,7 @@ def test_a_large_table_is_not_attacked(adult, monkeypatch):
 
 
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
-def test_every_sample_size_has_an_analyst_report(size):
+def test_every_sampling_has_an_analyst_report(size):
     text = Seen(analyst_html(people_release(size))).text
     assert ("are exact" in text) == (size != "paper")
     assert "IS NULL" in text or "nurse" in text
@@ -324,7 +324,11 @@ DAYS = [datetime.date(2020, 1, 1 + i % 3) for i in range(3)]
 def test_the_commands_of_the_report_run_as_they_stand(tmp_path, monkeypatch, cli, column, values):
     table = pa.table({"a b": ["x", "y'"] * 60, "n": [0.5, 1.5, 2.5, 0.5] * 30, column: values * 40})
     with rp.read(table, sensitive=column, public="all") as opened:
-        opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
+        opened.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            tmp_path / "r",
+            key=rp.Key.generate(),
+        )
     html = analyst_html(rp.open(tmp_path / "r"))
     *shell, script = commands(html)
     assert len(shell) == 3

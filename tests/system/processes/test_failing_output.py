@@ -142,7 +142,8 @@ def small_release(tmp_path_factory):
     table = folder / "table.csv"
     table.write_text("sex,disease\n" + "f,flu\nm,cold\nf,cold\nm,flu\n" * 10, encoding="utf-8")
     rp.publish(
-        table, rp.Policy(0.5, 0.5, 0.3), sensitive="disease", public="all", out=folder / "release",
+        table, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), sensitive="disease",
+        public="all", out=folder / "release",
         key=rp.Key(bytes(range(32))),
     )  # fmt: skip
     return folder

@@ -25,7 +25,11 @@ def release(tmp_path_factory):
     rows = "".join(f"é😀{i % 4},v{i * i % 3}\n" for i in range(200))
     (folder / "t.csv").write_text("a,s\n" + rows, encoding="utf-8")
     with rp.read(folder / "t.csv", sensitive="s", public="all") as table:
-        table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "out", key=rp.Key(bytes(range(32))))
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            folder / "out",
+            key=rp.Key(bytes(range(32))),
+        )
     return folder
 
 

@@ -29,35 +29,35 @@ from repository import ROOT
 DOCS = ROOT / "docs"
 
 SHOWN = {
-    "micro": ["table", "sample size", "under ε", "exact tails", "with copies", "z", "error 50%",
-              "guess right", "all groups", "persons"],
-    "pool": ["table", "sample size", "exact tails", "alone", "pooled", "rms error alone",
+    "micro": ["table", "sampling", "within tolerance", "exact tails", "with copies", "z",
+              "error 50%", "guess right", "all groups", "persons"],
+    "pool": ["table", "sampling", "exact tails", "alone", "pooled", "rms error alone",
              "rms error pooled", "claimed", "guess right alone", "guess right pooled"],
-    "pool-protected": ["table", "protect", "sample size", "exact tails", "alone", "pooled",
+    "pool-protected": ["table", "protect", "sampling", "exact tails", "alone", "pooled",
                        "rms error alone", "rms error pooled"],
-    "infer": ["table", "sample size", "model", "in the table", "held out", "difference",
+    "infer": ["table", "sampling", "model", "in the table", "held out", "difference",
               "its error", "in larger groups", "error there", "members found", "error of that"],
-    "model": ["table", "margins", "sample size", "unbiased", "in the table", "held out",
+    "model": ["table", "margins", "sampling", "unbiased", "in the table", "held out",
               "difference", "its error", "half in", "half out", "difference of halves",
               "error of that", "with own records"],
     "ratio": ["f", "smallest |g|·f violated", "smallest |g|·f exposed"],
-    "granularity": ["table", "sample size", "records from", "groups", "median error", "MLE's",
+    "granularity": ["table", "sampling", "records from", "groups", "median error", "MLE's",
                     "gain", "gain low", "gain high", "|g1| exact"],
     "granularity-copies": ["table", "copies from", "copies to", "groups", "|g1| exact",
                            "knowing the rest", "median error"],
     "repeat": ["table", "releases", "root mean square error"],
-    "updates": ["table", "sample size", "series", "releases", "trials, mean growth", "largest",
+    "updates": ["table", "sampling", "series", "releases", "trials, mean growth", "largest",
                 "groups over limit", "by a tenth", "error, all trials", "error, average",
                 "error, fresh keys"],
     "differencing": ["table", "X ignores", "groups", "largest |global - local|",
                      "median error local", "median error global", "Y of another release"],
     "persons": ["table", "rows", "people", "same value in all", "one row", "vote",
                 "predicted for the same value"],
-    "margins": ["table", "margins", "sample size", "trials", "effective trials", "limit",
-                "records alone", "under ε", "predicted", "z", "over limit"],
-    "margins-alone": ["data", "table", "rows", "left out", "cells within ε",
-                      "groups within ε, every row", "published rows", "half of their row",
-                      "of these within ε, every row", "of these, published rows"],
+    "margins": ["table", "margins", "sampling", "trials", "effective trials", "limit",
+                "records alone", "within tolerance", "predicted", "z", "over limit"],
+    "margins-alone": ["data", "table", "rows", "left out", "cells within tolerance",
+                      "groups within tolerance, every row", "published rows", "half of their row",
+                      "of these within tolerance, every row", "of these, published rows"],
 }  # fmt: skip
 
 
@@ -83,14 +83,14 @@ def committed(name):
 def test_the_committed_figures_meet_the_bars_that_can_be_met():
     """Of every table: f within 6 %, three times better than the MLE; |g1| exact on EDU."""
     rows = [row for row in committed("granularity") if int(row["records from"]) >= 200]
-    paper = [row for row in rows if row["sample size"] == "paper"]
+    paper = [row for row in rows if row["sampling"] == "paper"]
     assert len(paper) >= 10
     assert all(float(row["median error"]) <= 0.06 and float(row["gain"]) >= 3 for row in paper)
     for row in paper:
         if row["table"].startswith("EDU"):
             assert float(row["|g1| exact"]) >= (0.9 if row["records from"] == "500" else 0.7)
     for row in rows:
-        if row["sample size"] != "paper":
+        if row["sampling"] != "paper":
             assert float(row["gain low"]) <= 1 <= float(row["gain high"])
             assert float(row["f located"]) == 1
 
@@ -100,7 +100,7 @@ def test_the_committed_attacks_with_margins_are_as_predicted():
     rows = committed("margins")
     assert len(rows) == 18
     assert all(abs(float(row["z"])) <= 3 for row in rows)
-    counted = [row for row in rows if row["sample size"] != "none"]
+    counted = [row for row in rows if row["sampling"] != "none"]
     assert all(row["over limit"] == row["truly over"] == "0" for row in counted)
 
 
@@ -146,7 +146,7 @@ def test_margins_are_studied_with_and_without(adult, tmp_path):
     target = AttackedTable.of(adult, replace(POLICY, margins=1.0))
     attacked, alone = margins_study({"Adult": target}, keys=2)
     assert [row["margins"] for row in attacked] == ["no", "yes"] * 3
-    assert all(row["records alone"] == row["under ε"] for row in attacked[::2])
+    assert all(row["records alone"] == row["within tolerance"] for row in attacked[::2])
     assert {row["table"] for row in alone} == {"age", "sex", "race"}
     write_csv(tmp_path / "margins.csv", attacked)
     assert markdown_table(tmp_path / "margins.csv", SHOWN["margins"]).count("\n") == 7
@@ -156,7 +156,7 @@ def test_pictures_can_be_drawn(census_tables, tmp_path):
     target = AttackedTable.of(census_tables("Education"), POLICY)
     small = target.only(target.violating(100))
     rows, kept = granularity_study({"EDU raw": small})
-    assert {row["sample size"] for row in rows} == {"paper", "octave", "public"}
+    assert {row["sampling"] for row in rows} == {"paper", "octave", "public"}
     limits = limits_study({"EDU raw": small}) | limits_study({"OCC raw": small})
     by_copies = copies_study(kept | {"OCC raw": kept["EDU raw"]}, limits)
     assert sum(row["groups"] for row in by_copies) == 2 * small.batch.groups
@@ -174,7 +174,7 @@ def test_pictures_can_be_drawn(census_tables, tmp_path):
     assert attack_differencing(small).success is not None
     pictures.draw_differencing(pairs_of_estimates(small), tmp_path / "differencing.png")
     pictures.draw_side_channels(
-        [{"sample size": "none", "channel": "row order", "leaks": "yes"}], tmp_path / "s.png"
+        [{"sampling": "none", "channel": "row order", "leaks": "yes"}], tmp_path / "s.png"
     )
     assert len(list(tmp_path.glob("*.png"))) == 6
 

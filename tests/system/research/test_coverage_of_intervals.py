@@ -56,7 +56,7 @@ def coverage(raw):
         assert pool.answers.min() >= 0.001 * pool.records
         m = table.schema.domain_size
         for size in ("none", "octave", "public"):
-            policy = rp.Policy(P, EPSILON, DELTA, sample_size=size)
+            policy = rp.Policy(retention=P, tolerance=EPSILON, doubt=DELTA, sampling=size)
             hits = {name: [] for name in KEYS}
             for number in range(KEYS["honest"]):
                 cube = published_cube(batches, table.schema, policy, numbered_key(number))
@@ -118,7 +118,7 @@ def test_a_p_that_is_off_by_30_percent_is_found_out(coverage, sensitive, size, w
 @pytest.mark.parametrize("sensitive", SENSITIVE)
 def test_approximate_intervals_of_paper_cover_at_least_93_percent(raw, sensitive, tmp_path):
     table, _, pool, _ = raw[sensitive]
-    policy = rp.Policy(P, EPSILON, DELTA, sample_size="paper")
+    policy = rp.Policy(retention=P, tolerance=EPSILON, doubt=DELTA, sampling="paper")
     hits = []
     for number in range(KEYS["honest"]):
         release = table.publish(policy, tmp_path / str(number), key=numbered_key(number))

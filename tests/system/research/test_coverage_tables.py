@@ -15,7 +15,7 @@ def rows():
     return tables.read_rows()
 
 
-def test_every_table_sample_size_and_p_was_measured(rows):
+def test_every_table_sampling_and_p_was_measured(rows):
     assert len({row[:3] for row in rows}) == 27
     assert {row[4] for row in rows} == {*tables.CLASSES, tables.COMMON, "any"}
     assert sum(row[6] for row in rows) > 10_000_000
@@ -84,7 +84,7 @@ def test_no_class_of_any_figure_covers_too_little_without_a_remark():
     assert designs <= {row[1] for row in judged} <= set(by_class.DESIGNS)
     assert len(judged) > 1_000
     assert not [row for row in judged if by_class.below(row, 8)]
-    # What says that it is approximate is the one sample size whose trials are secret.
+    # What says that it is approximate is the one sampling rule whose trials are secret.
     assert {row[1] for row in judged if row[8] > row[5]} <= {"paper"}, "a warning elsewhere"
 
 

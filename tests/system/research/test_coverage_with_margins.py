@@ -102,7 +102,7 @@ def ask(answerer: Answerer) -> list[tuple[str, float, rp.Estimate]]:
 
 
 def published(size: str, key: int) -> InMemory:
-    policy = rp.Policy(P, 0.5, 0.3, sample_size=size, margins=1.0)
+    policy = rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling=size, margins=1.0)
     return publish_in_memory(raw(), policy, margin_key(key))
 
 

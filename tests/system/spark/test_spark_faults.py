@@ -122,7 +122,7 @@ def test_a_task_that_always_fails_leaves_nothing_and_quotes_nothing(
         rp.read(spark.read.parquet(str(file)), sensitive="Education", public="all") as table,
         pytest.raises(rp.ReconprivError, match="Spark could not finish publishing") as caught,
     ):
-        table.publish(rp.Policy(0.5, 0.5, 0.3), desk / "out", key=key)
+        table.publish(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), desk / "out", key=key)
     assert (folder / "holder").exists()
     assert caught.value.__cause__ is None and "\n" not in str(caught.value)
     assert "forced" not in str(caught.value) and str(tmp_path) not in str(caught.value)
@@ -170,7 +170,9 @@ def test_an_interrupted_publication_leaves_nothing_and_the_session_goes_on(
         with rp.read(spark.read.parquet(str(file)), sensitive="Education", public="all") as table:
             watcher.start()
             with pytest.raises(KeyboardInterrupt):
-                table.publish(rp.Policy(0.5, 0.5, 0.3), desk / "out", key=key)
+                table.publish(
+                    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), desk / "out", key=key
+                )
     finally:
         signal.signal(signal.SIGINT, before)
         watcher.join()

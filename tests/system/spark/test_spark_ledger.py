@@ -17,7 +17,7 @@ from spark_fixtures import PANDAS
 
 pytestmark = [pytest.mark.filterwarnings(PANDAS)]
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 def year(file: Path, seed: int) -> Path:

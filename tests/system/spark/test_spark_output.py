@@ -127,7 +127,7 @@ def test_margins_are_the_same_bytes_in_a_folder_and_at_a_uri(
     spark: Any, everything: Path, tmp_path: Path, key: rp.Key
 ) -> None:
     """Columns of every type, counted in several parts by Spark and in one by DuckDB."""
-    choice = Choice(key, rp.Policy(0.5, 0.5, 0.3, margins=1.0))
+    choice = Choice(key, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0))
     by_duckdb, by_spark = published_by_both(spark, everything, tmp_path, choice, sensitive="s")
     assert "margins.parquet" in by_duckdb
     assert by_spark == by_duckdb

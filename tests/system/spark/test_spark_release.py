@@ -55,7 +55,7 @@ def choice(key: rp.Key) -> Choice:
 
 
 @pytest.mark.parametrize(
-    ("sample_size", "file_format"),
+    ("sampling", "file_format"),
     [
         ("octave", "parquet"),
         ("octave", "csv"),
@@ -66,14 +66,14 @@ def choice(key: rp.Key) -> Choice:
     ],
 )
 def test_every_type_of_public_column_gives_the_same_bytes(
-    spark: Any, everything: Path, tmp_path: Path, key: rp.Key, sample_size: str, file_format: str
+    spark: Any, everything: Path, tmp_path: Path, key: rp.Key, sampling: str, file_format: str
 ) -> None:
-    choice = Choice(key, file_format=file_format).with_sample_size(sample_size)
+    choice = Choice(key, file_format=file_format).with_sampling(sampling)
     by_duckdb, by_spark = published_by_both(spark, everything, tmp_path, choice, sensitive="s")
     assert by_spark == by_duckdb
     ending = "csv" if file_format == "csv" else "parquet"
     expected = {f"data.{ending}", "datapackage.json"}
-    expected |= {f"groups.{ending}"} if sample_size in ("octave", "public") else set()
+    expected |= {f"groups.{ending}"} if sampling in ("octave", "public") else set()
     assert set(by_spark) == expected
 
 
@@ -88,7 +88,9 @@ def test_every_type_of_public_column_gives_the_same_bytes(
 def test_protection_groups_of_every_type_give_the_same_bytes(
     spark: Any, everything: Path, tmp_path: Path, key: rp.Key, protect: Any, file_format: str
 ) -> None:
-    choice = Choice(key, rp.Policy(0.5, 0.5, 0.3, protect=protect), file_format)
+    choice = Choice(
+        key, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect=protect), file_format
+    )
     by_duckdb, by_spark = published_by_both(spark, everything, tmp_path, choice, sensitive="s")
     assert by_spark == by_duckdb
     groups = next((tmp_path / "spark").glob("groups.*"))
@@ -96,13 +98,13 @@ def test_protection_groups_of_every_type_give_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    ("sample_size", "file_format"), [("none", "csv"), ("paper", "parquet"), ("public", "cells")]
+    ("sampling", "file_format"), [("none", "csv"), ("paper", "parquet"), ("public", "cells")]
 )
 def test_a_part_of_the_census_gives_the_same_bytes(
-    spark: Any, small: pa.Table, tmp_path: Path, key: rp.Key, sample_size: str, file_format: str
+    spark: Any, small: pa.Table, tmp_path: Path, key: rp.Key, sampling: str, file_format: str
 ) -> None:
     file = write(small, tmp_path / "small.parquet")
-    choice = Choice(key, file_format=file_format).with_sample_size(sample_size)
+    choice = Choice(key, file_format=file_format).with_sampling(sampling)
     by_duckdb, by_spark = published_by_both(
         spark, file, tmp_path / "out", choice, sensitive="Education"
     )
@@ -254,8 +256,8 @@ def test_a_random_table_gives_the_same_bytes(
     file = write(table, tmp_path / "t.parquet")
     limit_rows_per_file(monkeypatch, int(rng.integers(30, 3_000)))
     policy = rp.Policy(
-        float(rng.uniform(0.2, 0.8)), 0.4, 0.2, unattainable="one-trial",
-        sample_size=str(rng.choice(["none", "paper", "octave", "public"])),
+        retention=float(rng.uniform(0.2, 0.8)), tolerance=0.4, doubt=0.2, unattainable="one-trial",
+        sampling=str(rng.choice(["none", "paper", "octave", "public"])),
         exposed_above=(0.0, 0.2, 0.4, 0.0)[seed],
         harmless=((), SENSITIVE[:1], (), SENSITIVE[1:3])[seed],
         bound=("chernoff", "chernoff", "exact", "exact")[seed],
@@ -288,7 +290,7 @@ def test_another_key_or_another_p_gives_another_release(
     frame = spark.createDataFrame(small.to_pandas())
     others = {
         "key": Choice(rp.Key(bytes(range(32)))),
-        "p": Choice(choice.key, rp.Policy(0.5 * 1.3, 0.5, 0.3)),
+        "p": Choice(choice.key, rp.Policy(retention=0.5 * 1.3, tolerance=0.5, doubt=0.3)),
     }
     first = publish(frame, tmp_path / "first", choice, sensitive="Education", public="all")
     for name, other in others.items():
@@ -331,7 +333,7 @@ def test_groups_that_cannot_be_private_are_refused_and_nothing_stays(
     spark: Any, tmp_path: Path, key: rp.Key
 ) -> None:
     frame = spark.createDataFrame([(i % 2, "xyz"[i % 3]) for i in range(90)], "a int, s string")
-    strict = rp.Policy(0.9, 0.9, 0.9)
+    strict = rp.Policy(retention=0.9, tolerance=0.9, doubt=0.9)
     with (
         rp.read(frame, sensitive="s", public="all") as table,
         pytest.raises(rp.ReconprivError, match="not even one trial is private"),

@@ -51,7 +51,7 @@ def test_a_data_frame_is_read_in_its_own_session(spark: Any, file: Path, untouch
     with rp.read(frame, sensitive="s", public="all") as table:
         assert table.engine.name == "spark"
         assert table.engine.session.spark is spark
-        table.audit(rp.Policy(0.5, 0.5, 0.3))
+        table.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     assert frame.count() == 200
 
 

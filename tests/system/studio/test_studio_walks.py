@@ -43,7 +43,7 @@ def test_the_whole_way(page, workspace, show, people, tmp_path, files_of):
     open_a_table(page, workspace, people, tmp_path)
     choose_the_roles(page)
     choose_a_policy(page)
-    expect(page.locator("#plan_facts")).to_contain_text("p = 0.4, ε = 0.5, δ = 0.04")
+    expect(page.locator("#plan_facts")).to_contain_text("p = 0.4, tolerance 0.5, doubt 0.04")
     expect(page.locator("#plan_facts")).to_contain_text(
         "age by 0, 30, 60, top:70, town in 2 groups"
     )
@@ -107,7 +107,7 @@ def choose_a_policy(page):
     before = page.inner_text("#verdict")
     set_dial(page, "retention", "0.4")
     expect(page.locator("#verdict")).not_to_have_text(before)
-    set_dial(page, "delta", "0.04")
+    set_dial(page, "doubt", "0.04")
     set_dial(page, "margins", "1")
     expect(page.locator("#verdict .result:not(.stale)")).to_contain_text("Margins cost")
     page.click("#back_3")

@@ -15,7 +15,7 @@ import reconpriv as rp
 from query_fixtures import (
     JOBS,
     PUBLIC,
-    SAMPLE_SIZES,
+    SAMPLING_RULES,
     people,
     people_release,
     publish_quietly,
@@ -37,7 +37,7 @@ def assert_same(got, slow):
 # --- counts --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sample_size", EXACT_SIZES)
+@pytest.mark.parametrize("sampling", EXACT_SIZES)
 @pytest.mark.parametrize(
     ("values", "asked"),
     [
@@ -48,17 +48,17 @@ def assert_same(got, slow):
         ((None,), None),
     ],
 )
-def test_a_condition_with_a_keyword_equals_the_slow_computation(sample_size, values, asked):
-    got = people_release(sample_size).count("age BETWEEN 22 AND 27 AND Sex = 'F'", job=asked)
-    slow = slow_people(sample_size).count(lambda age, Sex, region: 22 <= age <= 27 and Sex == "F",
+def test_a_condition_with_a_keyword_equals_the_slow_computation(sampling, values, asked):
+    got = people_release(sampling).count("age BETWEEN 22 AND 27 AND Sex = 'F'", job=asked)
+    slow = slow_people(sampling).count(lambda age, Sex, region: 22 <= age <= 27 and Sex == "F",
                                           values)  # fmt: skip
     assert_same(got, slow)
     assert not got.exact and got.estimator == "mle" and got.confidence == 0.95
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "public"])
-def test_the_slow_computation_meets_sampled_groups_with_uneven_copies(sample_size):
-    slow = slow_people(sample_size)
+@pytest.mark.parametrize("sampling", ["octave", "public"])
+def test_the_slow_computation_meets_sampled_groups_with_uneven_copies(sampling):
+    slow = slow_people(sampling)
     sampled = [g for g, counts in slow.groups.items() if slow.trials[g] < counts.total()]
     assert len(sampled) > 10
     assert any(slow.groups[g].total() % slow.trials[g] for g in sampled)
@@ -79,10 +79,10 @@ def test_with_many_trials_the_interval_is_near_the_normal_one():
     assert got.count - got.low == pytest.approx(half, rel=0.05)
 
 
-@pytest.mark.parametrize("sample_size", EXACT_SIZES)
-def test_a_count_over_public_attributes_alone_is_exact_and_says_so(sample_size):
+@pytest.mark.parametrize("sampling", EXACT_SIZES)
+def test_a_count_over_public_attributes_alone_is_exact_and_says_so(sampling):
     raw = people().to_pandas()
-    got = people_release(sample_size).count(age=30)
+    got = people_release(sampling).count(age=30)
     assert got.exact and got.count == got.low == got.high == int((raw["age"] == 30).sum())
     assert got.standard_error == 0 and str(got) == f"{got.count:,.0f} (exact)"
 
@@ -99,36 +99,36 @@ def test_keywords_and_conditions_on_the_same_column_both_hold():
 # --- frequencies and cross tables ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sample_size", EXACT_SIZES)
-def test_frequencies_list_the_whole_domain_each_as_if_asked_alone(sample_size):
-    release = people_release(sample_size)
+@pytest.mark.parametrize("sampling", EXACT_SIZES)
+def test_frequencies_list_the_whole_domain_each_as_if_asked_alone(sampling):
+    release = people_release(sampling)
     table = release.frequencies("age < 24", Sex="M")
     assert [labels["job"] for labels, _ in table] == list(JOBS)
     for labels, estimate in table:
-        slow = slow_people(sample_size).count(
+        slow = slow_people(sampling).count(
             lambda age, Sex, region: age < 24 and Sex == "M", (labels["job"],)
         )
         assert_same(estimate, slow)
 
 
-@pytest.mark.parametrize("sample_size", EXACT_SIZES)
-def test_a_public_cross_table_with_a_sensitive_condition_estimates_every_cell(sample_size):
-    table = people_release(sample_size).crosstab(["region"], job=["nurse", "clerk"])
+@pytest.mark.parametrize("sampling", EXACT_SIZES)
+def test_a_public_cross_table_with_a_sensitive_condition_estimates_every_cell(sampling):
+    table = people_release(sampling).crosstab(["region"], job=["nurse", "clerk"])
     assert len(table) == 3
     for labels, estimate in table:
-        slow = slow_people(sample_size).count(
+        slow = slow_people(sampling).count(
             lambda age, Sex, region, want=labels["region"]: region == want, ("nurse", "clerk")
         )
         assert_same(estimate, slow)
 
 
-@pytest.mark.parametrize("sample_size", EXACT_SIZES)
-def test_a_cross_table_may_hold_the_sensitive_attribute_anywhere(sample_size):
-    table = people_release(sample_size).crosstab(["Sex", "job"], "age = 20")
-    turned = people_release(sample_size).crosstab(["job", "Sex"], "age = 20")
+@pytest.mark.parametrize("sampling", EXACT_SIZES)
+def test_a_cross_table_may_hold_the_sensitive_attribute_anywhere(sampling):
+    table = people_release(sampling).crosstab(["Sex", "job"], "age = 20")
+    turned = people_release(sampling).crosstab(["job", "Sex"], "age = 20")
     assert len(table) == len(turned) == 10
     for labels, estimate in table:
-        slow = slow_people(sample_size).count(
+        slow = slow_people(sampling).count(
             lambda age, Sex, region, want=labels["Sex"]: age == 20 and Sex == want, (labels["job"],)
         )
         assert_same(estimate, slow)
@@ -287,11 +287,11 @@ def test_a_public_condition_means_what_it_says(condition):
         ("(Sex = 'F' AND (job = 'pilot'))", ("pilot",)),
     ],
 )
-@pytest.mark.parametrize("sample_size", EXACT_SIZES)
-def test_a_sensitive_conjunct_means_a_set_of_values(condition, values, sample_size):
-    slow = slow_people(sample_size).count(lambda age, Sex, region: Sex == "F", values)
+@pytest.mark.parametrize("sampling", EXACT_SIZES)
+def test_a_sensitive_conjunct_means_a_set_of_values(condition, values, sampling):
+    slow = slow_people(sampling).count(lambda age, Sex, region: Sex == "F", values)
     sql = f"SELECT count(*) FROM release WHERE Sex = 'F' AND {condition}"
-    assert_same(people_release(sample_size).sql(sql), slow)
+    assert_same(people_release(sampling).sql(sql), slow)
 
 
 _REFUSED = {
@@ -448,7 +448,7 @@ VALUES = st.sets(st.sampled_from(JOBS), min_size=1, max_size=4)
 
 
 @FIXED
-@given(st.sampled_from(SAMPLE_SIZES), PREDICATE, PREDICATE, VALUES)
+@given(st.sampled_from(SAMPLING_RULES), PREDICATE, PREDICATE, VALUES)
 def test_lemma_2_a_difference_of_supersets_equals_the_local_estimate(size, inside, apart, values):
     release, asked = people_release(size), list(values)
     local = release.count(f"{inside} AND {apart} IS NOT TRUE", job=asked)
@@ -459,7 +459,7 @@ def test_lemma_2_a_difference_of_supersets_equals_the_local_estimate(size, insid
 
 
 @FIXED
-@given(st.sampled_from(SAMPLE_SIZES), PREDICATE)
+@given(st.sampled_from(SAMPLING_RULES), PREDICATE)
 def test_frequencies_sum_to_the_records_of_the_selection(size, where):
     release = people_release(size)
     total = sum(estimate.count for _, estimate in release.frequencies(where))
@@ -467,7 +467,7 @@ def test_frequencies_sum_to_the_records_of_the_selection(size, where):
 
 
 @FIXED
-@given(st.sampled_from(SAMPLE_SIZES), PREDICATE, VALUES)
+@given(st.sampled_from(SAMPLING_RULES), PREDICATE, VALUES)
 def test_the_estimate_of_a_set_is_the_sum_of_its_values(size, where, values):
     release = people_release(size)
     parts = sum(release.count(where, job=value).count for value in values)
@@ -484,9 +484,9 @@ def test_the_complement_of_a_set_is_the_rest_with_the_same_standard_error(size, 
     assert rest.standard_error == pytest.approx(one.standard_error, rel=1e-9, abs=1e-6)
 
 
-@pytest.mark.parametrize("sample_size", EXACT_SIZES)
-def test_the_whole_domain_is_the_selection_without_doubt(sample_size):
-    got = people_release(sample_size).count("age < 25", job=list(JOBS))
+@pytest.mark.parametrize("sampling", EXACT_SIZES)
+def test_the_whole_domain_is_the_selection_without_doubt(sampling):
+    got = people_release(sampling).count("age < 25", job=list(JOBS))
     assert got.count == pytest.approx(got.records) and got.standard_error < 1e-3
 
 
@@ -503,7 +503,9 @@ def test_no_interval_is_negative_a_point_or_beyond_the_records(tmp_path):
     """An estimate far below 0 is bad luck of the draw, not certainty that nobody has the value."""
     roles = {"sensitive": "occupation", "public": ["age", "sex", "race"], "missing": "value"}
     with rp.read("example:adult", **roles) as table:
-        release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
+        release = table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=rp.Key.test()
+        )
     for estimator in ("mle", "constrained"):
         table = release.crosstab(["age", "sex", "occupation"], estimator=estimator)
         answers = [answer for _, answer in table]
@@ -516,7 +518,9 @@ def test_no_interval_is_negative_a_point_or_beyond_the_records(tmp_path):
 def test_a_single_group_is_not_called_uninformative_where_nothing_was_sampled(tiny, tmp_path):
     with rp.read(tiny, sensitive="s", public="all") as opened:
         release = opened.publish(
-            rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "r", key=rp.Key.generate()
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+            tmp_path / "r",
+            key=rp.Key.generate(),
         )
     remarks = release.count(g="a", s="x").remarks
     assert remarks == ("rests on a single group",)

@@ -36,10 +36,10 @@ def one_by_one(release, query, **options):
     return release.count(**query, **options)
 
 
-@pytest.mark.parametrize("sample_size", ["none", "paper", "octave", "public"])
+@pytest.mark.parametrize("sampling", ["none", "paper", "octave", "public"])
 @pytest.mark.parametrize("estimator", ["mle", "constrained"])
-def test_a_mixed_batch_equals_its_queries_one_at_a_time_to_the_last_digit(sample_size, estimator):
-    release = people_release(sample_size)
+def test_a_mixed_batch_equals_its_queries_one_at_a_time_to_the_last_digit(sampling, estimator):
+    release = people_release(sampling)
     got = release.count_many(MIXED, estimator=estimator, confidence=0.9)
     assert len(got) == len(MIXED)
     for query, answer in zip(MIXED, got, strict=True):
@@ -83,11 +83,11 @@ def ask(cli, tmp_path):
     folder = tmp_path / "batch"
     folder.mkdir()
 
-    def run(text, *options, sample_size="octave"):
+    def run(text, *options, sampling="octave"):
         (folder / "queries.csv").write_bytes(
             text if isinstance(text, bytes) else text.encode("utf-8")
         )
-        path = people_release(sample_size).path
+        path = people_release(sampling).path
         return cli("query", path, "--batch", folder / "queries.csv", *options)
 
     run.folder = folder

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import reconpriv as rp
-from query_fixtures import SAMPLE_SIZES, numbered_key, people, people_release
+from query_fixtures import SAMPLING_RULES, numbered_key, people, people_release
 from reconpriv.answers.crosstab import asked_widest
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import quantile
@@ -28,7 +28,7 @@ ASKED = [
 ]
 
 
-@pytest.fixture(params=SAMPLE_SIZES)
+@pytest.fixture(params=SAMPLING_RULES)
 def release(request):
     return people_release(request.param)
 
@@ -69,7 +69,9 @@ def test_shares_are_those_that_share_gives(size, by, where, shares, among):
 
 
 def test_shares_with_margins_are_those_that_share_gives(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", margins=rp.Margins(2.0))
+    policy = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", margins=rp.Margins(2.0)
+    )
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=numbered_key(4))
     for estimator in ("mle", "records"):
@@ -84,7 +86,9 @@ def test_shares_with_margins_are_those_that_share_gives(tmp_path):
 
 
 def test_shares_of_protection_groups_are_those_that_share_gives(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 5})
+    policy = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", protect={"age": 5}
+    )
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=numbered_key(5))
     found = release.crosstab(["age", "job"], "age < 23", shares="column", totals=True)
@@ -226,7 +230,9 @@ def test_a_combination_that_does_not_occur_is_a_dash(tmp_path):
     rows = pa.table({"g": ["a", "a", "b"] * 90, "h": ["x", "y", "x"] * 90, "s": list("uvwuw") * 54})
     with rp.read(rows, sensitive="s", public="all") as table:
         release = table.publish(
-            rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "r", key=numbered_key(1)
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+            tmp_path / "r",
+            key=numbered_key(1),
         )
     found = release.crosstab(["g", "h"], shares="row", totals=True)
     assert "- no record." in str(found)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from figure_fixtures import published
-from query_fixtures import SAMPLE_SIZES, people, people_release
+from query_fixtures import SAMPLING_RULES, people, people_release
 from reconpriv.answers.answerer import Answerer
 from reconpriv.ask.question import side_of
 from reconpriv.errors import InputError
@@ -22,7 +22,7 @@ SCORES = {"baker": 1, "clerk": 2, "nurse": 3, "pilot": 4}
 SETTINGS = Settings()
 
 
-@pytest.fixture(params=SAMPLE_SIZES)
+@pytest.fixture(params=SAMPLING_RULES)
 def release(request):
     return people_release(request.param)
 
@@ -219,7 +219,7 @@ def test_one_sentence_for_what_cannot_be_answered(ask, said):
 def test_margins_narrow_a_comparison(tmp_path):
     import reconpriv as rp
 
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", margins=1.0)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", margins=1.0)
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         from query_fixtures import numbered_key
 

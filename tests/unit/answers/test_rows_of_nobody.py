@@ -12,7 +12,7 @@ def release(tmp_path_factory):
     table = pa.table(
         {"region": ["n", "s"] * 40, "age": [1, 2, 3, 4] * 20, "job": list("xxyz") * 20}
     )
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     with rp.read(table, sensitive="job", public="all") as read:
         folder = tmp_path_factory.mktemp("nobody") / "r"
         return read.publish(policy, folder, key=numbered_key(1), keep_giveaway=["age", "region"])

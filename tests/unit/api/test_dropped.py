@@ -8,7 +8,7 @@ import reconpriv as rp
 from reconpriv.messages.phrases import kept_words
 from reconpriv.reports.internal import find, internal_html
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 LEFT_OUT, KEPT = 1_234, 8_766
 WORDS = "8,766 of 10,000 records; 1,234 without a sensitive value are left out"
 VALUES = [None] * LEFT_OUT + ["u", "v", "w"] * (KEPT // 3)
@@ -25,7 +25,10 @@ def file(tmp_path):
 def test_a_table_and_its_audit_know_how_many_were_left_out():
     with rp.read(TABLE, sensitive="x", public="all", missing="drop") as table:
         assert (table.dropped, table.schema.records) == (LEFT_OUT, KEPT)
-        for policy in (POLICY, rp.Policy(0.5, 0.5, 0.3, protect={"a": 2})):
+        for policy in (
+            POLICY,
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect={"a": 2}),
+        ):
             report = table.audit(policy)
             assert (report.dropped, report.records) == (LEFT_OUT, KEPT)
             assert report.as_dict()["dropped"] == LEFT_OUT

@@ -116,7 +116,7 @@ def test_the_uniform_matrix_reconstructs_as_a_retention_does():
 
 def test_intervals_of_a_retention_are_those_of_a_release_that_is_not_sampled(tmp_path):
     table = pd.DataFrame({"one": ["x"] * 400, "answer": COLUMN})
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     with pytest.warns(rp.ReconprivWarning, match="only perturbs"):
         rp.publish(table, policy, sensitive="answer", public="all", out=tmp_path / "r", key=key(1))
     release = rp.open(tmp_path / "r")

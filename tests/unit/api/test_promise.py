@@ -22,22 +22,22 @@ from reconpriv.studio.work.plan import DeclaredRoles
 from reconpriv.studio.work.workspace import Workspace
 from reconpriv.theory.tails.bounds import BOUNDS
 
-EXACT = Policy(0.5, 0.5, 0.05, bound="exact")
-LOOSE = Policy(0.5, 0.5, 0.3)
+EXACT = Policy(retention=0.5, tolerance=0.5, doubt=0.05, bound="exact")
+LOOSE = Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 SIGNED = replace(EXACT, exposed_above=0.25)
 RECOMMENDED = replace(SIGNED, margins=1.0)
 KINDS = {
     "recommended": RECOMMENDED,
     "exact": EXACT,
-    "exact, public": replace(EXACT, sample_size="public"),
-    "exact, paper": replace(EXACT, sample_size="paper"),
+    "exact, public": replace(EXACT, sampling="public"),
+    "exact, paper": replace(EXACT, sampling="paper"),
     "exact, one trial": replace(EXACT, unattainable="one-trial"),
     "bound": LOOSE,
     "bound, margins": replace(LOOSE, margins=1.0),
-    "paper, margins": replace(LOOSE, sample_size="paper", margins=1.0),
+    "paper, margins": replace(LOOSE, sampling="paper", margins=1.0),
     "harmless": replace(LOOSE, exposed_above=0.125, harmless=("nurse",)),
     "protected": replace(LOOSE, protect={"age": 10, "Sex": "*"}),
-    "none": replace(LOOSE, sample_size="none", margins=1.0),
+    "none": replace(LOOSE, sampling="none", margins=1.0),
 }
 PROBABLE = "with a probability of at least"
 OWN = "made from the group's published records"
@@ -97,7 +97,7 @@ def test_margins_are_named_where_they_are_counted():
         assert ("the noisy tables (margins) may come closer" in not_promised(plain)) == not_counted
 
 
-def test_the_papers_sample_size_is_about_what_it_draws_and_gives_it_away():
+def test_the_papers_sampling_is_about_what_it_draws_and_gives_it_away():
     plain = KINDS["exact, paper"].as_dict()
     assert "made from the records drawn from the group, each counted once, is" in promise(plain)
     assert "gives away how many hold its most frequent protected value" in not_promised(plain)

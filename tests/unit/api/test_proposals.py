@@ -69,7 +69,7 @@ def test_the_proposed_roles_can_be_published(name, tmp_path):
     people = found.named("person")
     release = rp.publish(
         made.table,
-        rp.Policy(0.5, 0.5, 0.3),
+        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
         sensitive=made.sensitive,
         public=found.named("public"),
         drop=found.named("drop"),
@@ -181,6 +181,6 @@ def test_a_column_called_all_is_asked_about():
 def test_an_audit_says_what_is_left_out_and_asks_about_people():
     table = pa.table({"pid": np.repeat(np.arange(600), 2), **people(2)})
     with rp.read(table, sensitive="s", public=["region"]) as opened:
-        report = opened.audit(rp.Policy(0.5, 0.5, 0.3))
+        report = opened.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     assert report.left_out == ("pid",) and "left out" in str(report)
     assert any("'pid' is left out" in hint and 'person="pid"' in hint for hint in report.hints)

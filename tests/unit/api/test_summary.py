@@ -71,7 +71,11 @@ def test_a_publication_can_be_stopped_from_another_thread(tmp_path):
         worker = threading.Thread(target=interrupt)
         worker.start()
         with pytest.raises(KeyboardInterrupt):
-            table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "out", key=rp.Key.test())
+            table.publish(
+                rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+                tmp_path / "out",
+                key=rp.Key.test(),
+            )
         done.set()
         worker.join()
     assert [path.name for path in tmp_path.iterdir()] == ["large.parquet"]
@@ -88,5 +92,10 @@ def test_a_progress_function_may_stop_a_publication(tmp_path):
         rp.read("example:adult", sensitive="income", public=["sex"]) as table,
         pytest.raises(StoppedError),
     ):
-        table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "out", key=rp.Key.test(), progress=stop)
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            tmp_path / "out",
+            key=rp.Key.test(),
+            progress=stop,
+        )
     assert list(tmp_path.iterdir()) == []

@@ -26,7 +26,7 @@ WRONG = [
     pd.NA, pd.NaT, pl.Series(["x"]), Decimal("NaN"), Decimal("0.5"), dt.date(2020, 1, 1),
     "postgresql://x\0y", "sqlite:///x\0y", "s3://x\0y",
 ]  # fmt: skip
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 VALUES = ["a", "b"]
 LEFT_OUT = {"close", "interrupt", "of"}
 
@@ -55,7 +55,7 @@ FUNCTIONS = {
     "describe": {"source": records()},
     "preset": {"name": "paper"},
     "dataset_path": {"name": "adult"},
-    "Policy": {"retention": 0.5, "epsilon": 0.5, "delta": 0.3},
+    "Policy": {"retention": 0.5, "tolerance": 0.5, "doubt": 0.3},
     "Margins": {"epsilon": 1.0},
     "Quantiles": {"bins": 4},
     "Key": {"secret": bytes(range(32))},
@@ -93,7 +93,7 @@ OWN = {
     ("Table", "publish"): {"policy": POLICY, "out": "out"},
     ("Table", "report"): {"policy": POLICY, "path": "file.html"},
     ("Table", "workload"): {},
-    ("Table", "tune"): {"retentions": [0.5], "epsilons": [0.5], "deltas": [0.3], "queries": 20},
+    ("Table", "tune"): {"retentions": [0.5], "tolerances": [0.5], "doubts": [0.3], "queries": 20},
     ("Table", "tuner"): {"queries": 20},
     ("Release", "answer_many"): {"queries": []},
     ("Release", "export"): {"path": "file.csv"},

@@ -87,7 +87,7 @@ def limits(answerer, wanted=None):
 def coverage(place, told=P, wanted=None):
     """How often each interval holds the figure of the original numbers, over keys and regions."""
     cube = opened(place)
-    policy = rp.Policy(P, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling="none")
     design = Design(told, cube.schema.domain_size, "none")
     true = truths(place)
     held: dict[str, list[bool]] = {}
@@ -118,7 +118,9 @@ def test_what_is_certain_lies_between_the_ends_of_the_bins(tmp_path):
     """Without the sensitive column nothing is estimated; only the place inside bins is unknown."""
     table = pa.table({"age": [20, 29, 31, 31] * 50, "s": ["x", "y"] * 100})
     with rp.read(table, sensitive="s", public="all", bin={"age": 10}) as read:
-        release = read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
+        release = read.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=numbered_key(1)
+        )
     found = release.average("age")
     assert (found.value, found.low, found.high) == (29.5, 25.0, 34.0)
     assert not found.exact and "any place inside it" in found.remarks[0]
@@ -132,7 +134,9 @@ def test_the_ends_of_bins_follow_the_numbers(tmp_path, whole):
     numbers = pa.array([31, 38] * 100, pa.int64() if whole else pa.float64())
     table = pa.table({"age": numbers, "s": ["x", "y"] * 100})
     with rp.read(table, sensitive="s", public="all", bin={"age": 10}) as read:
-        release = read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
+        release = read.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=numbered_key(1)
+        )
     found = release.average("age")
     assert (found.low, found.high) == (30, 39 if whole else 40)
 
@@ -149,7 +153,9 @@ def open_release(tmp_path_factory):
         "bin": {"age": [20, 40, 60], "income": [0, 10, 20, 40]},
     }
     with rp.read(people("low"), **roles) as table:
-        return table.publish(rp.Policy(0.5, 0.5, 0.3), folder, key=numbered_key(1))
+        return table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), folder, key=numbered_key(1)
+        )
 
 
 CLOSED = [
@@ -211,7 +217,10 @@ def test_a_top_closes_the_last_bin(tmp_path):
         with rp.read(table, sensitive="s", public="all", bin={"income": said}) as read:
             assert read.schema.recoding("income").labels[-1] == "20 to 200"
             release = read.publish(
-                rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1), overwrite=True
+                rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+                tmp_path / "r",
+                key=numbered_key(1),
+                overwrite=True,
             )
         assert release.average("income").interval == "12.50 to 107"
         again = rp.open(tmp_path / "r")
@@ -224,7 +233,9 @@ def test_the_top_of_numbers_that_are_not_whole_belongs_to_the_last_bin(tmp_path)
     with rp.read(table, sensitive="s", public="all", bin={"income": "0,10,20,top:200"}) as read:
         labels = read.schema.recoding("income").labels
         assert labels == ("0 to under 10", "10 to under 20", "20 to 200")
-        read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
+        read.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=numbered_key(1)
+        )
     release = rp.open(tmp_path / "r")
     assert release.manifest["reconpriv"]["format_version"] == 5
     assert release.count("income <= 200 AND income >= 20").count == 120
@@ -264,5 +275,7 @@ def test_quantiles_may_have_a_top():
 def test_the_median_of_many_bins_is_a_bin(tmp_path):
     table = pa.table({"n": list(range(1_600)), "s": ["x", "y"] * 800})
     with rp.read(table, sensitive="s", public="all", bin={"n": 4}) as read:
-        release = read.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
+        release = read.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=numbered_key(1)
+        )
     assert release.median("n").value == "796 to 799"

@@ -15,7 +15,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.errors import InputError, ReleaseError
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 SCHOOL = {"BSc": "Degree", "MSc": "Degree", "HS": "School", "Primary": "School"}
 ROLES = {
     "sensitive": "income",
@@ -161,9 +161,9 @@ def test_the_same_release_from_every_kind_of_source(people, release, key, tmp_pa
 
 
 @pytest.mark.parametrize("file_format", ["csv", "cells"])
-@pytest.mark.parametrize("sample_size", ["none", "octave"])
-def test_every_format_is_read_back(people, key, tmp_path, file_format, sample_size):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+@pytest.mark.parametrize("sampling", ["none", "octave"])
+def test_every_format_is_read_back(people, key, tmp_path, file_format, sampling):
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
     with rp.read(people, **ROLES) as table:
         table.publish(policy, tmp_path / "out", key=key, file_format=file_format)
         opened = rp.open(tmp_path / "out")

@@ -14,7 +14,7 @@ from query_fixtures import numbered_key
 from reconpriv.columns.recoding import read_recoding
 from reconpriv.errors import InputError, ReleaseError
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 DAYS = [dt.date(2019, 11, 30), dt.date(2020, 1, 1), dt.date(2020, 3, 31), dt.date(2020, 4, 1), None]
 LABELS = {
     "month": ["2019-11", "2020-01", "2020-03", "2020-04", None],

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import reconpriv as rp
-from query_fixtures import SAMPLE_SIZES, people, people_release
+from query_fixtures import SAMPLING_RULES, people, people_release
 from reconpriv.answers.tables import EstimateTable, FigureTable
 
 FRAME = people().to_pandas()
 SCORES = {"baker": 1, "clerk": 2, "nurse": 3, "pilot": 4}
 
 
-@pytest.fixture(params=SAMPLE_SIZES)
+@pytest.fixture(params=SAMPLING_RULES)
 def release(request):
     return people_release(request.param)
 
@@ -164,7 +164,9 @@ def test_simultaneous_intervals_are_wider():
 
 
 def test_protected_releases_answer_by_share(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 5})
+    policy = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", protect={"age": 5}
+    )
     from query_fixtures import numbered_key
 
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
@@ -180,7 +182,7 @@ def test_protected_releases_answer_by_share(tmp_path):
 
 
 def test_bins_have_middles_and_medians(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="octave")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="octave")
     from query_fixtures import numbered_key
 
     source = people().drop_columns(["job"]).append_column("pay", people()["age"])

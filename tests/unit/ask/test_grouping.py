@@ -27,9 +27,9 @@ def test_labels_are_the_alias_or_the_expression():
 
 
 @pytest.mark.parametrize("estimator", ["mle", "constrained"])
-@pytest.mark.parametrize("sample_size", ["none", "octave", "public", "paper"])
-def test_an_estimate_by_expression_is_that_of_its_condition(sample_size, estimator):
-    release = people_release(sample_size)
+@pytest.mark.parametrize("sampling", ["none", "octave", "public", "paper"])
+def test_an_estimate_by_expression_is_that_of_its_condition(sampling, estimator):
+    release = people_release(sampling)
     where = "job = 'nurse'"
     rows = release.sql(
         f"SELECT age // 5 AS k, count(*) FROM release WHERE {where} GROUP BY k", estimator=estimator

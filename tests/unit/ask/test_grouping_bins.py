@@ -10,7 +10,7 @@ from reconpriv.errors import InputError
 def test_an_expression_over_bins_is_refused(tmp_path):
     table = pa.table({"age": list(range(20, 120)) * 4, "ill": ["flu", "none"] * 200})
     with rp.read(table, sensitive="ill", public="all", bin={"age": 10}) as opened:
-        policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
         release = opened.publish(policy, tmp_path / "r", key=rp.Key.test())
     with pytest.raises(InputError, match="Column 'age' holds bins"):
         release.sql("SELECT age // 2 AS k, count(*) FROM release GROUP BY k")
@@ -31,7 +31,7 @@ def heights(tmp_path_factory):
             "ill": ["flu", "none", "cold"] * 400,
         }
     )
-    policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
     bins = {"my height": 10, "age": [0, 18, 65]}
     with rp.read(table, sensitive="ill", public="all", bin=bins) as opened:
         return opened.publish(policy, tmp_path_factory.mktemp("h") / "r", key=rp.Key.test())
@@ -93,7 +93,9 @@ def test_an_empty_query_is_called_empty(heights, sql):
 def test_a_batch_on_a_column_called_count_has_no_two_columns_of_a_name(cli, tmp_path):
     table = pa.table({"count": [1, 2] * 50, "ill": ["flu", "none", "flu", "cold"] * 25})
     with rp.read(table, sensitive="ill", public="all") as opened:
-        opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
+        opened.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=rp.Key.test()
+        )
     (tmp_path / "b.csv").write_text("count\n1\n")
     header, row = cli("query", tmp_path / "r", "--batch", tmp_path / "b.csv").out.splitlines()
     assert header.startswith("count,count_,low,")

@@ -10,7 +10,9 @@ from refusals import check_sentence
 def release(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "out"
     with rp.read(tiny, sensitive="s", public="all") as table:
-        table.publish(rp.Policy(0.5, 0.5, 0.3), folder, key=rp.Key(bytes(range(32))))
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), folder, key=rp.Key(bytes(range(32)))
+        )
     return folder
 
 

@@ -48,7 +48,7 @@ def people():
 
 
 def published(folder, **recoded):
-    policy = rp.Policy(1 - 1e-12, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=1 - 1e-12, tolerance=0.5, doubt=0.3, sampling="none")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         read = rp.read(people(), sensitive="job", public="all", missing="value", **recoded)
@@ -157,7 +157,7 @@ def test_a_number_that_is_infinite_or_none_is_refused(release, figure, number):
 
 def test_values_that_are_no_finite_numbers_are_refused(tmp_path):
     table = pa.table({"x": [1.0, math.nan, math.inf, None] * 20, "job": ["a", "b"] * 40})
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     with rp.read(table, sensitive="job", public="all", missing="value") as read:
         release = read.publish(policy, tmp_path / "r", key=numbered_key(1), keep_giveaway=["x"])
     for ask in (release.average, release.sum, release.median):
@@ -213,7 +213,7 @@ def test_groups_are_ordered_as_they_were_declared(tmp_path):
     text = people().set_column(1, "age", people()["age"].cast(pa.string()))
     levels = {one: name for name, ones in groups.items() for one in ones}
     recoding = {str(a): levels.get(str(a), "aged") for a in people()["age"].to_pylist()}
-    policy = rp.Policy(1 - 1e-12, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=1 - 1e-12, tolerance=0.5, doubt=0.3, sampling="none")
     read = rp.read(text, sensitive="job", public="all", missing="value", group={"age": recoding})
     with read as table:
         found = table.publish(policy, tmp_path / "r", key=numbered_key(1), max_unique=1)
@@ -336,7 +336,7 @@ def test_a_table_of_quantiles_of_any_size_becomes_a_frame(tmp_path, numbers):
     table = pa.table(
         {"g": ["p", "q"] * 40, "x": pa.array(numbers * 40, kind), "s": ["a", "b", "b", "a"] * 20}
     )
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     with rp.read(table, sensitive="s", public="all") as read:
         release = read.publish(policy, tmp_path / "r", key=numbered_key(1))
     found = release.sql("SELECT g, median(x) AS m FROM release GROUP BY g ORDER BY g")
@@ -351,7 +351,7 @@ def test_averages_that_differ_by_rounding_are_equal(tmp_path):
     groups = [group for group, size in sizes.items() for _ in range(size)]
     sick = ["a", "b"] * 21 + ["a"]
     table = pa.table({"g": groups, "x": [number] * 43, "s": sick})
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     with rp.read(table, sensitive="s", public="all") as read:
         release = read.publish(policy, tmp_path / "r", key=numbered_key(1))
     sql = "SELECT g, avg(x) AS a FROM release GROUP BY g"

@@ -38,7 +38,7 @@ def table():
 @pytest.fixture(scope="module")
 def release(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("codes") / "release"
-    policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
     with pytest.warns(rp.ReconprivWarning):
         table.publish(policy, folder, key=rp.Key.test())
         return rp.open(folder)

@@ -53,7 +53,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def release(table, tmp_path_factory):
-    policy = rp.Policy(1 - 1e-6, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=1 - 1e-6, tolerance=0.5, doubt=0.3, sampling="none")
     folder = tmp_path_factory.mktemp("meaning") / "release"
     return table.publish(policy, folder, key=bytes(range(32)), max_unique=1.0)
 

@@ -159,7 +159,7 @@ def test_a_place_in_sql_counts_in_what_was_typed(query, place, tmp_path, cli):
 
 def test_a_place_in_a_query_and_in_a_batch_file(tmp_path, table, cli):
     folder = tmp_path / "release"
-    policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
     table.publish(policy, folder, key=rp.Key.test())
     bad = "SELECT count(*) FROM release WHERE age = = 3"
     place = "The SQL cannot be parsed near character 42."

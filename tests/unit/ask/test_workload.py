@@ -223,7 +223,7 @@ def test_the_pool_can_be_asked_as_a_batch_and_gives_the_error_again(draw, cli, t
     file = tmp_path / "complete.parquet"
     pa.parquet.write_table(people().drop_null(), file)
     with rp.read(file, sensitive="job", public="all") as opened:
-        policy = rp.Policy(0.5, 0.5, 0.3)
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
         release = opened.publish(policy, tmp_path / "r", key=numbered_key(4))
         pool = opened.workload(queries=60, min_selectivity=0.01, seed=9)
     assert draw("--queries", 60, "--seed", 9, "-o", tmp_path / "pool.csv", file=file).code == 0
@@ -252,7 +252,8 @@ def test_the_command_refuses_bad_arguments_with_exit_2(draw, wrong):
     assert done.code == 2 and done.err and "Traceback" not in done.err
 
 
-# --- the error of the four sample sizes ----------------------------------------------------------
+# --- the error of the four sampling rules
+# ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("sensitive", ["Education", "Occupation"])
@@ -264,7 +265,7 @@ def test_the_error_grows_from_none_over_paper_and_octave_to_public(census_tables
     plan = plan_queries(raw, [asker.select(None, query) for query in pool.queries])
     errors = {}
     for size in ("none", "paper", "octave", "public"):
-        policy = rp.Policy(0.5, 0.5, 0.3, sample_size=size)
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size)
         found = []
         for number in range(3):
             estimates = plan.estimates(published_cube(raw, policy, numbered_key(number)), 0.5)

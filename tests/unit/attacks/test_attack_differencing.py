@@ -19,7 +19,9 @@ from reconpriv.policy.policy import Policy
 
 
 def target_of(census_tables, size: str) -> AttackedTable:
-    return AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3, sample_size=size))
+    return AttackedTable.of(
+        census_tables("Education"), Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size)
+    )
 
 
 @pytest.mark.parametrize("size", ["none", "octave", "public", "paper"])
@@ -60,4 +62,4 @@ def test_a_table_of_one_group_has_nothing_to_subtract() -> None:
         rp.read(data, sensitive="s", public="all") as table,
         pytest.raises(rp.ReconprivError, match="nothing to subtract"),
     ):
-        attack("differencing", table, rp.Policy(0.5, 0.5, 0.3))
+        attack("differencing", table, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))

@@ -14,10 +14,10 @@ from reconpriv.attacks.attacked_table import AttackedTable, dense
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, gain
 from reconpriv.attacks.trial_likelihood import _VAGUE, Knowledge, count_log_likelihood, infer
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import round_up_to_octave
+from reconpriv.policy.sampling_rules import round_up_to_octave
 from reconpriv.research.data import census_population
 
-POLICY = Policy(0.5, 0.5, 0.3, sample_size="paper")
+POLICY = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="paper")
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,9 @@ def test_the_attack_must_fail_where_the_policy_is_another():
     target = made(np.array([[300, 60, 60, 60, 60, 60]]), POLICY)
     counts = dense(target.publish(0, "paper"))
     right = infer(counts, Knowledge.of(POLICY, 6))
-    wrong = infer(counts, Knowledge.of(Policy(0.5, 0.5, 0.6, sample_size="paper"), 6))
+    wrong = infer(
+        counts, Knowledge.of(Policy(retention=0.5, tolerance=0.5, doubt=0.6, sampling="paper"), 6)
+    )
     assert abs(right.frequency[0] - 0.5) < 0.05
     assert abs(wrong.frequency[0] - 0.5) > abs(right.frequency[0] - 0.5)
 
@@ -173,7 +175,9 @@ def test_counts_that_no_number_of_trials_fits_are_judged_by_the_prior():
 
 def test_an_exact_bound_has_no_sizes_to_invert():
     with pytest.raises(rp.ReconprivError, match="not a function of"):
-        Knowledge.of(Policy(0.5, 0.5, 0.1, bound="exact", sample_size="paper"), 5)
+        Knowledge.of(
+            Policy(retention=0.5, tolerance=0.5, doubt=0.1, bound="exact", sampling="paper"), 5
+        )
 
 
 def test_the_result_of_the_whole_attack(census_tables):
@@ -184,11 +188,13 @@ def test_the_result_of_the_whole_attack(census_tables):
     assert result.success.share > result.baseline.share
     assert result.success.share > result.control.share
     assert result.success.share > result.figures["MLE within 10 %"].share
-    assert {row["sample size"] for row in result.table} == {"paper", "octave", "public"}
+    assert {row["sampling"] for row in result.table} == {"paper", "octave", "public"}
     assert "do not release" in result.verdict
 
 
 def test_without_sampling_there_is_nothing_to_read(census_tables):
-    target = AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3, sample_size="none"))
+    target = AttackedTable.of(
+        census_tables("Education"), Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
+    )
     with pytest.raises(rp.ReconprivError, match="nothing is scaled"):
         attack_granularity(target)

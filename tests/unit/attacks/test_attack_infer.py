@@ -29,7 +29,7 @@ from reconpriv.learning import ReconstructedNaiveBayes
 from reconpriv.learning.classifiers import learned_shares
 from reconpriv.policy.policy import Policy
 
-SAMPLED = Policy(0.5, 0.5, 0.3, sample_size="public")
+SAMPLED = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def hundreds():
 
 
 def rows_of(result, size):
-    return {row["model"]: row for row in result.table if row["sample size"] == size}
+    return {row["model"]: row for row in result.table if row["sampling"] == size}
 
 
 def test_people_are_split_by_chance_and_always_alike(hundreds):
@@ -74,7 +74,7 @@ def test_a_group_nobody_of_which_is_published_is_not_in_the_release(pairs):
 
 
 def test_naive_bayes_is_the_one_of_the_package(small, tmp_path):
-    policy = Policy(0.5, 0.5, 0.3)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     with rp.read(small, sensitive="Education", public="all") as table:
         target = AttackedTable.of(table, policy)
         release = table.publish(policy, tmp_path / "r", key=attack_key(0))
@@ -103,7 +103,7 @@ def test_in_sampled_groups_being_in_the_table_makes_no_difference(hundreds):
 
 def test_records_published_nearly_as_they_are_are_learnt_by_heart(pairs):
     counts, public = pairs
-    policy = Policy(0.95, 0.5, 0.3, sample_size="none")
+    policy = Policy(retention=0.95, tolerance=0.5, doubt=0.3, sampling="none")
     result = attack_infer(made(counts, policy, public), classifier="forest")
     rows = rows_of(result, "none")
     for model in (OWN_GROUP, "forest"):
@@ -120,7 +120,10 @@ def test_randomised_response_bounds_what_is_learnt_by_heart(pairs):
     """The lower p, the less being in the table matters."""
     counts, public = pairs
     found = [
-        rows_of(attack_infer(made(counts, Policy(p, 0.5, 0.3), public)), "none")[OWN_GROUP]
+        rows_of(
+            attack_infer(made(counts, Policy(retention=p, tolerance=0.5, doubt=0.3), public)),
+            "none",
+        )[OWN_GROUP]
         for p in (0.2, 0.5, 0.9)
     ]
     differences = [row["difference"] for row in found]
@@ -227,7 +230,7 @@ def test_the_command_takes_a_classifier_by_name(cli, tmp_path, small):
     assert unknown.code == 2 and "Choose one of: forest, boosting, logistic" in unknown.err
     with rp.read(small, sensitive="Education", public="all") as table:
         effort = Effort(keys=2, classifier=KNeighborsClassifier(50))
-        result = attack("infer", table, Policy(0.5, 0.5, 0.3), effort)
+        result = attack("infer", table, Policy(retention=0.5, tolerance=0.5, doubt=0.3), effort)
     assert (
         result.success is not None
         and result.success.trials == 2 * result.figures["people published"]
@@ -235,7 +238,7 @@ def test_the_command_takes_a_classifier_by_name(cli, tmp_path, small):
 
 
 def test_naive_bayes_learns_from_margins_as_an_analyst_does(small, tmp_path):
-    policy = Policy(0.3, 0.5, 0.3, sample_size="public", margins=3.0)
+    policy = Policy(retention=0.3, tolerance=0.5, doubt=0.3, sampling="public", margins=3.0)
     with rp.read(small, sensitive="Education", public="all") as table:
         target = AttackedTable.of(table, policy)
         release = table.publish(policy, tmp_path / "r", key=attack_key(0))
@@ -254,7 +257,7 @@ def test_naive_bayes_learns_from_margins_as_an_analyst_does(small, tmp_path):
 def test_protection_groups_leave_less_to_learn_by_heart(pairs):
     """Values dealt within a place say nothing about a single number of it."""
     counts, public = pairs
-    plain = Policy(0.9, 0.5, 0.3, sample_size="none")
+    plain = Policy(retention=0.9, tolerance=0.5, doubt=0.3, sampling="none")
     free, guarded = (
         rows_of(attack_infer(made(counts, policy, public)), "none")[OWN_GROUP]
         for policy in (plain, replace(plain, protect={"number": "*"}))

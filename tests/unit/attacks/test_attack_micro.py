@@ -24,7 +24,7 @@ def measured(target):
 
 @pytest.fixture(scope="module")
 def under(measured):
-    """Whether the error stays under ε: keys x groups, for each sample size."""
+    """Whether the error stays under ε: keys x groups, for each sampling rule."""
     return {size: one.errors.reshape(KEYS, -1) <= 0.5 for size, one in measured.items()}
 
 
@@ -72,9 +72,9 @@ def test_the_share_told_within_epsilon_drops_from_none_to_octave_as_predicted(pr
     assert under["public"].mean() < under["octave"].mean()
 
 
-def test_the_result_has_each_sample_size_and_beats_baseline_and_control(target):
+def test_the_result_has_each_sampling_and_beats_baseline_and_control(target):
     result = attack_micro(target, keys=2)
-    rows = {row["sample size"]: row for row in result.table}
+    rows = {row["sampling"]: row for row in result.table}
     assert list(rows) == ["none", "public", "octave", "paper"]
     assert result.success is not None and result.baseline is not None
     assert result.control is not None
@@ -109,7 +109,9 @@ def test_example_1_of_the_paper():
     with rp.read(
         pa.table({"group": group, "disease": disease}), sensitive="disease", public="all"
     ) as table:
-        target = AttackedTable.of(table, Policy(p, 0.5, 0.3, sample_size="none"))
+        target = AttackedTable.of(
+            table, Policy(retention=p, tolerance=0.5, doubt=0.3, sampling="none")
+        )
     published = target.publish(0)
     bob = int(np.argmax(target.frequency))
     assert target.schema.domain[largest_values(published)[bob]] == "x1"
@@ -123,7 +125,7 @@ def test_a_table_without_a_violating_group_is_refused_kindly():
     with rp.read(
         pa.table({"a": ["x", "y"], "s": ["u", "v"]}), sensitive="s", public="all"
     ) as table:
-        target = AttackedTable.of(table, Policy(0.5, 0.5, 0.3))
+        target = AttackedTable.of(table, Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     with pytest.raises(rp.ReconprivError, match="nothing to attack"):
         attack_micro(target)
 

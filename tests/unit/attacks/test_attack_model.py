@@ -20,7 +20,7 @@ from reconpriv.errors import InputError
 from reconpriv.policy.policy import Policy
 
 LEVELS = (6, 5, 4)
-POLICY = Policy(0.5, 0.5, 0.3, sample_size="public", margins=1.0)
+POLICY = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", margins=1.0)
 
 
 def public() -> dict[str, pa.Array]:
@@ -85,7 +85,7 @@ def test_a_group_that_is_most_of_its_row_is_told_only_while_it_is_in_the_table()
         "sex": pa.array(np.repeat(["f", "m"], groups)),
     }
     # With `none`, margins are not counted, and every row is published.
-    target = made(counts, replace(POLICY, sample_size="none", margins=5.0), columns)
+    target = made(counts, replace(POLICY, sampling="none", margins=5.0), columns)
     errors = model_errors(target, "none", 1)
     difference, error = errors.difference(0.5)
     assert (errors.inside <= 0.5).mean() > 0.9
@@ -107,7 +107,7 @@ def test_the_result_has_its_baseline_and_a_control_that_fails() -> None:
     assert result.control.low < guess.high
     assert result.control.high < result.success.low
     assert result.figures["fitted to"] == "the published margins"
-    assert [row["sample size"] for row in result.table] == ["none", "public", "octave", "paper"]
+    assert [row["sampling"] for row in result.table] == ["none", "public", "octave", "paper"]
     for row in result.table:
         assert row["difference"] == pytest.approx(row["in the table"] - row["held out"])
     assert len(result.worst) == 5

@@ -19,7 +19,7 @@ from reconpriv.errors import InputError
 from reconpriv.policy.policy import Policy
 from reconpriv.theory.votes import vote_success
 
-POLICY = Policy(0.5, 0.5, 0.3)
+POLICY = Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 PEOPLE = 2_000
 ROLES = {"sensitive": "result", "public": ["visit", "ward"], "person": "pid"}
 
@@ -106,7 +106,7 @@ def test_votes_are_weighed_against_how_frequent_a_value_is():
     people = np.repeat(np.arange(2_000), 2)
     value = np.where(people < 160, "positive", "negative")
     table = pa.table({"pid": people, "visit": np.tile([0, 1], 2_000), "result": value})
-    policy = Policy(0.3, 0.5, 0.3)
+    policy = Policy(retention=0.3, tolerance=0.5, doubt=0.3)
     found = attacked(table, policy, keys=5, public=["visit"])
     assert found.baseline.share == pytest.approx(0.92)
     # Ignoring the shares, the vote over two rows would be right for r = 65 % of the people.
@@ -122,7 +122,7 @@ def test_a_value_that_two_rows_share_counts_as_right():
             "result": ["a", "a", "b", "b", "c", "c", "b", "b"],
         }
     )
-    found = attacked(table, Policy(0.999, 0.5, 0.3), public=["visit"])
+    found = attacked(table, Policy(retention=0.999, tolerance=0.5, doubt=0.3), public=["visit"])
     assert found.success.share == 1
     assert found.figures["rows of one person, at most"] == 4
 
@@ -164,9 +164,13 @@ def test_rows_without_a_sensitive_value_do_not_vote():
 
 def test_margins_and_protection_are_left_aside_and_the_result_says_so(constant, result):
     with rp.read(constant, **ROLES) as opened:
-        policy = Policy(0.5, 0.5, 0.3, margins=1.0)
+        policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0)
         found = attack("persons", opened, policy)
-        guarded = attack("persons", opened, Policy(0.5, 0.5, 0.3, protect={"ward": "*"}))
+        guarded = attack(
+            "persons",
+            opened,
+            Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect={"ward": "*"}),
+        )
     assert found.success == result.success == guarded.success
     assert "margins and protection are left aside" in found.figures["published"]
 

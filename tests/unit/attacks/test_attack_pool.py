@@ -27,8 +27,8 @@ from reconpriv.cells.cube import collect
 from reconpriv.policy.policy import Policy
 from reconpriv.theory.estimation.design import exact_spread, frequency_variance, mixing
 
-PLAIN = Policy(0.5, 0.5, 0.3, sample_size="none")
-SAMPLED = Policy(0.5, 0.5, 0.3, sample_size="public")
+PLAIN = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
+SAMPLED = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public")
 
 
 def smooth_shares(groups):
@@ -169,7 +169,7 @@ def test_pooling_beats_the_local_estimate_on_the_census(target):
     result = attack_pool(replace(target, policy=SAMPLED), keys=1)
     assert result.success is not None and result.baseline is not None
     assert result.success.low > result.baseline.high
-    rows = {row["sample size"]: row for row in result.table}
+    rows = {row["sampling"]: row for row in result.table}
     assert list(rows) == ["none", "public", "octave", "paper"]
     for row in rows.values():
         assert row["rms error pooled"] < 0.8 * row["rms error alone"]
@@ -208,7 +208,7 @@ def test_a_model_of_the_margins_is_one_more_kind_of_neighbours():
         "a": pa.array([f"a{i}" for i in np.arange(144) // 12]),
         "b": pa.array([f"b{i}" for i in np.arange(144) % 12]),
     }
-    strict = replace(SAMPLED, sample_size="public", margins=1.0)
+    strict = replace(SAMPLED, sampling="public", margins=1.0)
     target = made(counts, strict, public)
     result = attack_pool(target, keys=1)
     plain = attack_pool(made(counts, replace(strict, margins=None), public), keys=1)
@@ -218,8 +218,7 @@ def test_a_model_of_the_margins_is_one_more_kind_of_neighbours():
     assert result.success.share > plain.success.share + 0.05
     assert result.control.share < result.success.share
     row, before = (
-        next(line for line in one.table if line["sample size"] == "public")
-        for one in (result, plain)
+        next(line for line in one.table if line["sampling"] == "public") for one in (result, plain)
     )
     assert row["rms error pooled"] < before["rms error pooled"] / 2
     # The adversary is not off by more than he reckons with: these groups scatter by nothing.
@@ -257,7 +256,7 @@ def test_a_batch_made_here_is_what_the_package_counts():
 def test_protection_stops_whoever_pools_over_the_protected_columns(size):
     """Ages of one band are alike: without protection they give each other away, with it not."""
     counts = rounded(np.tile([0.5, 0.25, 0.15, 0.1], (60, 1)), 300)
-    policy = replace(SAMPLED, sample_size=size)
+    policy = replace(SAMPLED, sampling=size)
     free, guarded = (
         measure(made(counts, replace(policy, protect=protect)), size, 20)[0]
         for protect in (None, {"age": "*"})
@@ -281,7 +280,7 @@ def test_parts_of_a_protection_group_are_estimated_like_the_whole():
     assert found.alone.tolist() == whole.alone[cube.within].tolist()
     assert len({tuple(line) for line in found.estimate}) <= 6
     result = attack_pool(target, keys=1)
-    assert [row["sample size"] for row in result.table] == ["none", "public", "octave"]
+    assert [row["sampling"] for row in result.table] == ["none", "public", "octave"]
     assert "from their protection groups" in result.verdict
 
 

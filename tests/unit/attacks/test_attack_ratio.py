@@ -13,7 +13,9 @@ from reconpriv.theory.ratio import ratio_tails, smallest_exposed_count
 
 @pytest.fixture(scope="module")
 def target(census_tables) -> AttackedTable:
-    return AttackedTable.of(census_tables("Education"), Policy(0.5, 0.5, 0.3))
+    return AttackedTable.of(
+        census_tables("Education"), Policy(retention=0.5, tolerance=0.5, doubt=0.3)
+    )
 
 
 def test_the_noise_is_laplace_with_the_scale_that_lambda_says():
@@ -40,8 +42,8 @@ def test_the_attack_succeeds_in_large_groups_and_fails_in_the_smallest(target):
     assert result.control.high < 0.3
     assert result.success.low > result.baseline.high
     assert abs(result.figures["z of simulation against closed form"]) < 5
-    told = result.figures["groups exposed (both tails under δ)"]
-    assert 0 < told < result.figures["groups violated as the paper says (a tail under δ)"]
+    told = result.figures["groups exposed (both tails under the doubt)"]
+    assert 0 < told < result.figures["groups violated as the paper says (a tail under the doubt)"]
 
 
 def test_less_privacy_exposes_more_groups(target):

@@ -65,7 +65,7 @@ def test_one_key_and_another_domain_are_independent_samples(exposed):
     """Whereas the same domain gives the same publication."""
     wider = replace(exposed.schema, domain=(*exposed.schema.domain, "~ nobody"))
     other = replace(exposed, schema=wider)
-    policy = replace(exposed.policy, sample_size="none")
+    policy = replace(exposed.policy, sampling="none")
     root = np.sqrt(exposed.batch.sizes)
     errors = [
         (estimates(t, t.publication_as(policy, attack_key(5)).cube) - exposed.frequency) * root

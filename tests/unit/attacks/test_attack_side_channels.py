@@ -28,13 +28,17 @@ def leaks(folder: Path) -> set[str]:
 @pytest.fixture
 def release(small, key, tmp_path) -> Path:
     with rp.read(small, sensitive="Education", public="all") as table:
-        return table.publish(Policy(0.5, 0.5, 0.3), tmp_path / "release", key=key).path
+        return table.publish(
+            Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "release", key=key
+        ).path
 
 
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
 def test_no_channel_of_a_release_leaks(small, size):
     with rp.read(small, sensitive="Education", public="all") as table:
-        result = attack_side_channels(table, Policy(0.5, 0.5, 0.3, sample_size=size))
+        result = attack_side_channels(
+            table, Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size)
+        )
     assert result.success is not None and result.control is not None
     assert result.success.successes == 0
     assert result.success.trials == (8 if size in ("octave", "public") else 7)
@@ -48,7 +52,12 @@ def test_no_channel_of_the_census_release_leaks(census_release, sensitive):
 
 @pytest.mark.parametrize("file_format", ["csv", "cells"])
 def test_other_formats_leak_nothing_either(adult, key, tmp_path, file_format):
-    adult.publish(Policy(0.5, 0.5, 0.3), tmp_path / "r", key=key, file_format=file_format)
+    adult.publish(
+        Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+        tmp_path / "r",
+        key=key,
+        file_format=file_format,
+    )
     result = guess_from_release(ReleaseFolder.open(tmp_path / "r"))
     assert result.success.successes == 0
     assert result.control.successes >= 1
@@ -112,7 +121,9 @@ def test_the_scan_leaves_the_release_as_it_was(release, files_of):
 
 def test_shuffled_records_are_the_same_records(small, count_rows):
     with rp.read(small, sensitive="Education", public="all") as table:
-        shuffled = shuffled_records(AttackedTable.of(table, Policy(0.5, 0.5, 0.3)))
+        shuffled = shuffled_records(
+            AttackedTable.of(table, Policy(retention=0.5, tolerance=0.5, doubt=0.3))
+        )
     assert count_rows(shuffled) == count_rows(small)
     assert not shuffled.equals(small)
 
@@ -122,6 +133,6 @@ def test_missing_values_survive_the_shuffle(tmp_path):
         "a": ["x", None, "x", "y"] * 20, "n": [1, 2, None, 4] * 20, "s": ["u", "v", None, "u"] * 20
     })  # fmt: skip
     with rp.read(table, sensitive="s", public="all", missing="value") as opened:
-        result = attack_side_channels(opened, Policy(0.5, 0.5, 0.3))
+        result = attack_side_channels(opened, Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     assert result.success is not None
     assert result.success.successes == 0, result.table

@@ -12,7 +12,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.policy.policy import Policy
 from reconpriv.protect.kernel import Kernel
 
-POLICY = Policy(0.5, 0.5, 0.3)
+POLICY = Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 SIZES = ("none", "paper", "octave", "public")
 
 
@@ -28,7 +28,7 @@ def result(target):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_trials_of_cells_are_those_that_are_published(target, size):
-    kernel = Kernel(target.schema, replace(POLICY, sample_size=size), attack_key(0))
+    kernel = Kernel(target.schema, replace(POLICY, sampling=size), attack_key(0))
     draw = kernel.draw(target.batch)
     cells, drawn = draw.cells, draw.trials
     published = np.concatenate([piece.trials for piece in kernel(target.batch)])
@@ -82,8 +82,8 @@ def test_the_first_release_is_within_every_limit(result):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_sample_size(adult, size):
-    found = attack("updates", adult, replace(POLICY, sample_size=size), Effort(updates=2))
+def test_every_sampling(adult, size):
+    found = attack("updates", adult, replace(POLICY, sampling=size), Effort(updates=2))
     assert len(found.table) == 6 and found.success is not None
     if size == "none":
         assert found.figures["groups over their limit"] == 0
@@ -95,7 +95,7 @@ def test_margins_add_up(adult):
 
 
 def test_protection_groups(adult):
-    policy = replace(POLICY, sample_size="public", protect={"age": 10})
+    policy = replace(POLICY, sampling="public", protect={"age": 10})
     assert attack("updates", adult, policy, Effort(updates=1)).figures["groups"] < 200
 
 

@@ -45,12 +45,12 @@ from reconpriv.estimate.linear import selection_sums
 from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import private_size
+from reconpriv.policy.sampling_rules import private_size
 from reconpriv.protect.margins.noise import noisy_tables
 from reconpriv.protect.margins.tables import index_rows, rows_of
 from reconpriv.theory.counts import ObservedCount
 
-POLICY = Policy(0.5, 0.5, 0.3, unattainable="one-trial", margins=1.0)
+POLICY = Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial", margins=1.0)
 KEYS = 12
 
 
@@ -151,7 +151,7 @@ def test_no_violating_group_has_more_effective_trials_than_its_limit(target, fou
 def test_without_counting_margins_groups_exceed_it(adult_target, size):
     """Every row published, limits as without margins: about many groups margins tell all."""
     target, key = adult_target, attack_key(0)
-    policy = replace(POLICY, sample_size=size)
+    policy = replace(POLICY, sampling=size)
     plan = target.margins(policy, key)
     cube = target.publication_as(replace(policy, margins=None), key).cube
     tables = noisy_tables(plan.totals.tables, plan.variance, target.schema, key)
@@ -257,7 +257,7 @@ def test_a_group_alone_is_published_as_in_the_whole_table(adult_target):
 
 def test_micro_shows_records_alone_beside_everything(adult_target):
     result = attack_micro(adult_target, keys=4)
-    rows = {row["sample size"]: row for row in result.table}
+    rows = {row["sampling"]: row for row in result.table}
     assert list(rows) == ["none", "public", "octave", "paper"]
     for size in ("public", "octave"):
         row = rows[size]
@@ -313,7 +313,7 @@ def test_lowered_trials_tell_no_more_than_before(adult_target):
 
 def test_a_release_with_margins_is_attacked_with_them(adult, key, tmp_path):
     with_margins = adult.publish(POLICY, tmp_path / "with", key=key).path
-    plain = replace(POLICY, sample_size="none", margins=None)
+    plain = replace(POLICY, sampling="none", margins=None)
     without = adult.publish(plain, tmp_path / "without", key=key).path
     noisy = adult.publish(replace(plain, margins=1.0), tmp_path / "noisy", key=key).path
     assert attack_release("micro", with_margins).table
@@ -341,7 +341,7 @@ def test_the_file_of_margins_reveals_no_more_than_its_rows(adult, key, tmp_path)
 def test_margins_alone(adult):
     """Rows that are little more than one group would tell its f; they are left out."""
     octave = attack("margins", adult, POLICY, Effort(keys=3))
-    public = attack("margins", adult, replace(POLICY, sample_size="public"))
+    public = attack("margins", adult, replace(POLICY, sampling="public"))
     assumed = attack("margins", adult, replace(POLICY, margins=None))
     assert abs(octave.figures["z"]) < 3
     every = octave.figures["groups that every row would tell"]
@@ -353,7 +353,7 @@ def test_margins_alone(adult):
     rows = {row["table"]: row for row in octave.table}
     assert rows["age"]["left out"] > rows["age"]["rows"]
     assert rows["sex"]["left out"] == rows["race"]["left out"] == 0
-    assert rows["sex"]["cells within ε"] > 0.9
+    assert rows["sex"]["cells within tolerance"] > 0.9
     assert assumed.verdict.startswith("The policy has no margins; these are the ones of ε = 1.")
     assert [row["row"] for row in public.worst] == ["left out"] * 5
 

@@ -11,7 +11,7 @@ from reconpriv.attacks.attacked_table import AttackedTable, attack_key, dense
 from reconpriv.protect.publish_cube import published_cube
 from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public")
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public")
 PROTECTED = replace(POLICY, protect={"age": 10})
 
 

@@ -22,12 +22,12 @@ from reconpriv.attacks.run import ATTACKS, Effort, attack, attack_release
 from reconpriv.attacks.trial_likelihood import Knowledge, leading, likely_exposed
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import Column, Kind, Schema
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube
 
-CHERNOFF = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
-EXACT = rp.Policy(0.5, 0.5, 0.05, bound="exact", unattainable="one-trial")
+CHERNOFF = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
+EXACT = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.05, bound="exact", unattainable="one-trial")
 VALUES = ("all well", "flu", "hiv", "cold")
 HARMLESS = (VALUES[0],)
 # The shares of the values in every town: the harmless one is by far the most frequent.
@@ -69,16 +69,16 @@ def published_trials(policy: rp.Policy, schema: Schema, histogram: tuple[int, ..
 @pytest.mark.parametrize("size", [7, 30])
 @pytest.mark.parametrize("harmless", [(), ("v0",), ("v0", "v2")])
 @pytest.mark.parametrize("exposed_above", [0.0, 0.2])
-@pytest.mark.parametrize("sample_size", ["octave", "public"])
+@pytest.mark.parametrize("sampling", ["octave", "public"])
 @pytest.mark.parametrize("base", [CHERNOFF, EXACT], ids=["chernoff", "exact"])
 def test_the_trials_tell_what_every_possible_group_with_them_has_in_common(
-    base: rp.Policy, sample_size: str, exposed_above: float, harmless: tuple[str, ...], size: int
+    base: rp.Policy, sampling: str, exposed_above: float, harmless: tuple[str, ...], size: int
 ) -> None:
     domain = ("v0", "v1", "v2", "v3")
     schema = Schema((), Column("s", Kind.STRING), domain)
-    policy = replace(
-        base, sample_size=sample_size, exposed_above=exposed_above, harmless=harmless
-    ).on(schema)
+    policy = replace(base, sampling=sampling, exposed_above=exposed_above, harmless=harmless).on(
+        schema
+    )
     with_trials: dict[int, set[int]] = {}
     for histogram in histograms(size, len(domain)):
         exposed = [c for c, v in zip(histogram, domain, strict=True) if v not in harmless]
@@ -95,15 +95,15 @@ def test_the_trials_tell_what_every_possible_group_with_them_has_in_common(
             assert told[at] == (count in counts), (trials, count)
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "public", "paper"])
+@pytest.mark.parametrize("sampling", ["octave", "public", "paper"])
 @pytest.mark.parametrize("base", [CHERNOFF, EXACT], ids=["chernoff", "exact"])
 def test_what_a_release_tells_about_f_includes_the_truth(
-    people: rp.Table, base: rp.Policy, sample_size: str, key: rp.Key, tmp_path: Path
+    people: rp.Table, base: rp.Policy, sampling: str, key: rp.Key, tmp_path: Path
 ) -> None:
-    policy = replace(base, sample_size=sample_size, harmless=HARMLESS)
+    policy = replace(base, sampling=sampling, harmless=HARMLESS)
     people.publish(policy, tmp_path / "r", key=key)
     stored = ReleaseFolder.open(tmp_path / "r")
-    if sample_size == "paper" and base is EXACT:
+    if sampling == "paper" and base is EXACT:
         with pytest.raises(rp.ReconprivError, match="not a function of"):
             attack_release("granularity", tmp_path / "r")
         return
@@ -115,12 +115,12 @@ def test_what_a_release_tells_about_f_includes_the_truth(
     for g, f in enumerate(target.frequency):
         size = int(target.batch.sizes[g])
         if target.values[g] == 0:  # only the harmless value
-            assert limits[g] == np.inf or sample_size == "public"
+            assert limits[g] == np.inf or sampling == "public"
             continue
         near = np.interp(f, known.frequency, known.sizes_in(size))
         assert near == pytest.approx(max(limits[g], 1.0), rel=0.01)
         row = found.get(tuple(target.describe(g).values()))
-        if row is None or sample_size == "paper":
+        if row is None or sampling == "paper":
             continue
         trials = min(int(max(limits[g], 1.0)), size) if np.isfinite(limits[g]) else size
         assert row["inferred |g1|"] == trials
@@ -184,7 +184,7 @@ def test_granularity_on_paper_recovers_f_beside_a_harmless_value() -> None:
     domain = tuple("abcdef")
     schema = Schema((), Column("s", Kind.STRING), domain)
     batch = CellBatch((), np.zeros(1, np.int64), np.arange(6), counts)
-    policy = replace(CHERNOFF, sample_size="paper", harmless=("a",)).on(schema)
+    policy = replace(CHERNOFF, sampling="paper", harmless=("a",)).on(schema)
     found = [attempt(AttackedTable(schema, policy, batch), "paper", i) for i in range(15)]
     assert {one.truth[0] for one in found} == {0.24}
     assert np.mean([one.exact[0] for one in found]) >= 0.8
@@ -203,19 +203,19 @@ def test_the_ratio_attack_asks_about_the_most_exposed_value(people: rp.Table) ->
     assert abs(result.figures["z of simulation against closed form"]) < 4
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "public", "none", "paper"])
+@pytest.mark.parametrize("sampling", ["octave", "public", "none", "paper"])
 @pytest.mark.parametrize("base", [CHERNOFF, EXACT], ids=["chernoff", "exact"])
 @pytest.mark.parametrize(
     "name", [one for one in ATTACKS if one not in ("persons", "side-channels")]
 )
 def test_every_attack_is_after_the_most_frequent_value_that_is_not_harmless(
-    people: rp.Table, name: str, base: rp.Policy, sample_size: str
+    people: rp.Table, name: str, base: rp.Policy, sampling: str
 ) -> None:
-    policy = replace(base, sample_size=sample_size, harmless=HARMLESS)
+    policy = replace(base, sampling=sampling, harmless=HARMLESS)
     if name == "margins":
         policy = replace(policy, margins=0.02)
     effort = Effort(releases=4, updates=1, draws=50, worst=20)
-    inverted = sample_size != "none" and (sample_size != "paper" or base is CHERNOFF)
+    inverted = sampling != "none" and (sampling != "paper" or base is CHERNOFF)
     if (name == "granularity" and not inverted) or not policy.can_sample:
         with pytest.raises(rp.ReconprivError):
             attack(name, people, policy, effort)

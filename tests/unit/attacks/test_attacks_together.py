@@ -12,7 +12,7 @@ import reconpriv as rp
 from reconpriv.attacks import ATTACKS, Effort, attack, attack_release
 from reconpriv.attacks.run import on_releases
 
-PLAIN = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+PLAIN = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
 PROTECT = {"age": 10}
 POLICIES = {
     "plain": PLAIN,

@@ -37,7 +37,7 @@ GOLDEN = [
 @pytest.mark.parametrize(("sensitive", "p", "eps", "delta", "bound", "groups", "records"), GOLDEN)
 def test_golden_audit(census_tables, sensitive, p, eps, delta, bound, groups, records):
     report = census_tables(sensitive).audit(
-        rp.Policy(p, eps, delta, bound=bound), worst=1, columns=False
+        rp.Policy(retention=p, tolerance=eps, doubt=delta, bound=bound), worst=1, columns=False
     )
     assert report.groups == GROUPS[sensitive]
     assert report.records == 148_318
@@ -151,7 +151,9 @@ def test_every_value_of_a_group_is_tested_for_exact():
     counts = {"a": 6, "b": 5, "c": 5}
     table = pa.table({"g": ["g"] * 16, "s": [v for v, c in counts.items() for _ in range(c)]})
     with rp.read(table, sensitive="s", public="all", domain=list("abcde")) as opened:
-        verdict = opened.audit(rp.Policy(0.5, 0.5, 0.2, bound="exact")).worst[0]
+        verdict = opened.audit(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.2, bound="exact")
+        ).worst[0]
     assert (verdict.upper_tail, verdict.lower_tail) == pytest.approx(
         exact_tails([6, 5, 5], m=5), rel=1e-9
     )
@@ -182,8 +184,8 @@ def test_audit_json_has_the_fields_of_the_issue(cli, census):
     assert report["private"] is False
     assert sum(row["records"] for row in report["size_distribution"]) == 148_318
     assert report["domain_size"] == len(census["Education"].unique())
-    assert (report["policy"]["retention"], report["policy"]["epsilon"]) == (0.5, 0.5)
-    assert (report["policy"]["delta"], report["policy"]["bound"]) == (0.3, "chernoff")
+    assert (report["policy"]["retention"], report["policy"]["tolerance"]) == (0.5, 0.5)
+    assert (report["policy"]["doubt"], report["policy"]["bound"]) == (0.3, "chernoff")
 
 
 def test_audit_json_shows_the_worst_groups_with_their_tails(cli):

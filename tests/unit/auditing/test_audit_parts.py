@@ -25,7 +25,7 @@ from reconpriv.reports.internal import find, internal_html
 from reconpriv.tuning.columns import bin_effects, wider_bins, with_bins, without_column
 from reconpriv.tuning.tuner import Tuner
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 ALL = ("-s", "ill", "--public=all")
 
 
@@ -158,7 +158,7 @@ def test_the_sentence_is_never_more_comforting_than_its_worst_part(sizes, serial
     if serial:
         columns["serial"] = range(group.size)
     with rp.read(pa.table(columns), sensitive="ill", public="all", domain=[0, 1, 2]) as opened:
-        report = opened.audit(rp.Policy(p, 0.5, 0.3), columns=False)
+        report = opened.audit(rp.Policy(retention=p, tolerance=0.5, doubt=0.3), columns=False)
     first = report.sentences[0]
     alone = report.single_records
     if not report.ready:
@@ -476,7 +476,7 @@ def test_a_group_shows_its_bound_beside_its_tails(tiny):
         groups = pa.concat_tables(opened.audit_groups(POLICY, exact=True))
     for verdict in report.worst:
         smallest = min(verdict.bound_above, verdict.bound_below)
-        assert verdict.private == (smallest >= POLICY.delta)
+        assert verdict.private == (smallest >= POLICY.doubt)
         assert verdict.upper_tail <= verdict.bound_above
         assert verdict.lower_tail <= verdict.bound_below
         assert set(verdict.as_dict()["bound"]) == {"above", "below"}

@@ -15,7 +15,7 @@ import reconpriv as rp
 from reconpriv.auditing.giveaways import ColumnsSeen, guess
 from reconpriv.auditing.obstacles import Accepted
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 def by_hand(rows, m, common):

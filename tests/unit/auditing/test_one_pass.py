@@ -13,7 +13,7 @@ from reconpriv.engines.duckdb import groups as duckdb_groups
 from reconpriv.engines.duckdb.engine import DuckDBEngine
 from reconpriv.reports import internal, lab
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 @pytest.fixture

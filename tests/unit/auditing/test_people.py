@@ -60,8 +60,12 @@ def test_rows_of_nobody_are_counted_and_refused(visits, tmp_path):
     assert people_of(lacking) == expected
     with rp.read(lacking, **ROLES) as table:
         with pytest.raises(InputError, match="30 records have no value in 'pid'"):
-            table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
-        report = table.audit(rp.Policy(0.5, 0.5, 0.3))
+            table.publish(
+                rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+                tmp_path / "r",
+                key=rp.Key.test(),
+            )
+        report = table.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     assert [one.about for one in report.obstacles] == ["people"]
     # Nobody can choose one row of a person who is not named.
     with pytest.raises(InputError, match="30 records have no value in 'pid'"):
@@ -104,7 +108,7 @@ def test_people_with_several_rows_are_refused_and_nothing_is_written(cli, file, 
 
 def test_a_table_of_one_row_each_is_checked_and_another_is_not(visits, tmp_path, key):
     single = peoples_rows([1], 200)
-    policy = rp.Policy(0.5, 0.5, 0.3)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     said = {}
     for person in ("pid", None):
         with rp.read(single, **(ROLES | {"person": person})) as table:

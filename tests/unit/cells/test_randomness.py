@@ -363,7 +363,11 @@ DOMAIN = tuple(f"x{i}" for i in range(10))
 
 
 def words_under(retention=0.5, sensitive=SICK, domain=DOMAIN, **policy):
-    kernel = Kernel(Schema((), sensitive, domain), rp.Policy(retention, 0.5, 0.3, **policy), KEY)
+    kernel = Kernel(
+        Schema((), sensitive, domain),
+        rp.Policy(retention=retention, tolerance=0.5, doubt=0.3, **policy),
+        KEY,
+    )
     return kernel.randomness().words(np.zeros(4, np.uint64), np.arange(4, dtype=np.uint64)).tolist()
 
 
@@ -374,8 +378,8 @@ def test_another_p_domain_or_column_has_other_words():
     assert words_under() != words_under(sensitive=Column("job", Kind.STRING))
 
 
-@pytest.mark.parametrize("change", [{"sample_size": "public"}, {"bound": "hoeffding"}])
-def test_another_sample_size_or_bound_has_the_same_words(change):
+@pytest.mark.parametrize("change", [{"sampling": "public"}, {"bound": "hoeffding"}])
+def test_another_sampling_or_bound_has_the_same_words(change):
     assert words_under() == words_under(**change)
 
 
@@ -384,7 +388,11 @@ def one_by_one(retention, records=4_000):
     values = [DOMAIN[i % 10] for i in range(records)]
     table = pa.table({"who": list(range(records)), "sick": values})
     with rp.read(table, sensitive="sick", public="all") as opened:
-        kernel = Kernel(opened.schema, rp.Policy(retention, 0.5, 0.3, sample_size="none"), KEY)
+        kernel = Kernel(
+            opened.schema,
+            rp.Policy(retention=retention, tolerance=0.5, doubt=0.3, sampling="none"),
+            KEY,
+        )
         found = [piece.value for batch in opened.batches() for piece in kernel(batch)]
     return np.concatenate(found), np.array([i % 10 for i in range(records)])
 

@@ -25,14 +25,14 @@ def releases(file, key, tmp_path_factory):
     made = {}
     with rp.read(file, sensitive="Education", public="all") as table:
         for size in ("paper", "octave", "none"):
-            policy = Policy(0.5, 0.5, 0.3, sample_size=size)
+            policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size)
             made[size] = table.publish(policy, folder / size, key=key).path
     return made
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_every_attack_runs_on_a_table(cli, file, name):
-    given = ["-s", "Education", "--public=all", "--preset", "paper", "--sample-size", "paper"]
+    given = ["-s", "Education", "--public=all", "--preset", "paper", "--sampling", "paper"]
     given += ["--json"]
     if name == "persons":
         numbered = "SELECT *, row_number() OVER () // 3 AS pid FROM input"
@@ -81,16 +81,18 @@ def test_the_exact_bound_can_be_attacked_where_it_can_be_published(cli, file):
         "attack",
         "micro",
         file,
-        *split("-s Education --public=all -d 0.1 --bound exact --sample-size paper --json"),
+        *split("-s Education --public=all -d 0.1 --bound exact --sampling paper --json"),
     )
     assert done.code == 0, done.err
-    sizes = [row["sample size"] for row in json.loads(done.out)["table"]]
+    sizes = [row["sampling"] for row in json.loads(done.out)["table"]]
     assert sizes == ["none", "public", "octave", "paper"]
 
 
 def test_the_library_gives_the_same_as_the_command(cli, file):
     with rp.read(file, sensitive="Education", public="all") as table:
-        result = attack("micro", table, Policy(0.5, 0.5, 0.3), Effort(keys=2))
+        result = attack(
+            "micro", table, Policy(retention=0.5, tolerance=0.5, doubt=0.3), Effort(keys=2)
+        )
     done = cli("attack", "micro", file, "-s", "Education", "--public=all", "--keys", "2",
                "--preset", "paper", "--json")  # fmt: skip
     assert json.loads(done.out)["table"] == json.loads(json.dumps(result.as_dict()))["table"]

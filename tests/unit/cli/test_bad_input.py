@@ -84,15 +84,15 @@ BOTH = [
     *(("t.parquet", pa.table({"odd": column, "s": ["x", "y"] * 10}), S, "'odd'|--drop odd")
       for column in ODD),
     ("t.csv", TWO, S, "one value|--domain"),
-    # p, ε, δ
+    # p, tolerance, doubt
     *((GOOD, GOOD, f"{EDU} --retention={value}", f"between 0 and 1|got {float(value):g}")
       for value in ("0", "1", "-0.5", "1.5", "nan", "inf", "-inf")),
-    *((GOOD, GOOD, f"{EDU} --delta={value}", f"δ|got {float(value):g}")
+    *((GOOD, GOOD, f"{EDU} --doubt={value}", f"doubt of a policy|got {float(value):g}")
       for value in ("0", "1", "-0.5", "1.5", "nan", "inf")),
-    *((GOOD, GOOD, f"{EDU} --epsilon={value}", f"ε|got {float(value):g}")
+    *((GOOD, GOOD, f"{EDU} --tolerance={value}", f"tolerance of a policy|got {float(value):g}")
       for value in ("0", "-1", "nan", "-inf", "2", "inf")),
     # With p = 1/2 and m = 5 the limit of ε is 1 + (1-p)/(mp) = 1.2.
-    *(("t.csv", GROUP, f"{S} --epsilon={value} --preset=paper", f"= 1.2.|ε = {value}")
+    *(("t.csv", GROUP, f"{S} --tolerance={value} --preset=paper", f"= 1.2.|ε = {value}")
       for value in ("1.21", "1.99")),
     (GOOD, GOOD, f"{EDU} --bound chernof", "'chernof'|chernoff-full"),
     (GOOD, GOOD, f"{EDU} --missing impute", "refuse, drop, value"),
@@ -118,7 +118,7 @@ BOTH = [
           ("--protect agee=10", "no column 'agee'"),
           ("--protect age=10 --protect age=5", "given twice"),
           ("--protect sex=10", "bins of numbers"),
-          ("--protect age=10 --sample-size paper", "exact totals"),
+          ("--protect age=10 --sampling paper", "exact totals"),
           ("--protect age=there.csv", "no file of groups"))),
     # margins
     *((GOOD, GOOD, f"{EDU} {options}", words)
@@ -274,13 +274,13 @@ def test_a_larger_declared_domain_is_fine(cli, desk, table, values):
 
 
 UNATTAINABLE = "--preset paper -p 0.9 -e 0.9 -d 0.9"
-EXACT = "--exposed-above 0 -d 0.45 --sample-size"
+EXACT = "--exposed-above 0 -d 0.45 --sampling"
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--sample-size octaves", "'octaves'|octave, public"),
+        ("--sampling octaves", "'octaves'|octave, public"),
         ("--format xlsx", "'xlsx'|parquet, csv"),
         ("--unattainable ignore", "one-trial"),
         (f"{EXACT} octave", "no number of trials is private|--exposed-above 0.25"),
@@ -291,18 +291,18 @@ def test_publish_refuses(desk, good, options, words):
     check(desk.publish(good, *EDU.split(), *options.split()), words)
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "public", "paper"])
-def test_a_policy_that_no_trial_keeps_needs_one_trial(desk, good, small, cli, sample_size):
-    policy = (*EDU.split(), *UNATTAINABLE.split(), "--sample-size", sample_size)
+@pytest.mark.parametrize("sampling", ["octave", "public", "paper"])
+def test_a_policy_that_no_trial_keeps_needs_one_trial(desk, good, small, cli, sampling):
+    policy = (*EDU.split(), *UNATTAINABLE.split(), "--sampling", sampling)
     groups = len(set(zip(*(c.to_pylist() for c in small.columns[:-1]), strict=True)))
-    counts = f"|{groups:,} group|{small.num_rows:,} record" if sample_size == "public" else ""
+    counts = f"|{groups:,} group|{small.num_rows:,} record" if sampling == "public" else ""
     check(desk.publish(good, *policy), f"not even one trial|Lower p|one-trial{counts}")
     outcome = cli("publish", good, desk.out, *policy, "--unattainable", "one-trial", "--test-key",
                   "--json")  # fmt: skip
     assert outcome.code == 0, outcome.err
     summary = json.loads(outcome.out)
     assert summary["unattainable_groups"] > 0
-    if sample_size == "public":
+    if sampling == "public":
         assert summary["trials"] == summary["groups"] == summary["unattainable_groups"]
         groups = pq.read_table(desk.out / "groups.parquet")
         assert set(groups["trials"].to_pylist()) == {1}
@@ -344,7 +344,7 @@ def test_an_identifier_is_a_warning_in_python_too(small, ids):
     table = small.append_column("id", pa.array(ids))
     with rp.read(table, sensitive="Education", public="all") as opened:
         with pytest.warns(rp.ReconprivWarning, match="'id' is nearly unique"):
-            report = opened.audit(rp.Policy(0.5, 0.5, 0.3))
+            report = opened.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
         assert any("'id'" in note for note in report.warnings)
         assert any("'id'" in note for note in opened.warnings)
 

@@ -279,7 +279,7 @@ def test_pyspark_still_finds_pandas():
 
 
 def test_a_policy_loads_no_engine():
-    code = "import reconpriv as rp; rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)"
+    code = "import reconpriv as rp; rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)"
     assert loaded_after(code) & {"duckdb", "pyarrow", "pandas"} == set()
 
 

@@ -116,7 +116,7 @@ def test_it_speaks_json():
     [
         ("reconpriv audit x --bound cheb", ["chebyshev"]),
         ("reconpriv audit x --missing ", ["refuse", "drop", "value"]),
-        ("reconpriv publish x y --sample-size o", ["octave"]),
+        ("reconpriv publish x y --sampling o", ["octave"]),
         ("reconpriv publish x y --format c", ["csv", "cells"]),
         ("reconpriv audit x --labels a", ["apply"]),
         ("reconpriv doc", ["doctor"]),

@@ -121,7 +121,9 @@ def release(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(TABLE, encoding="utf-8")
     with rp.read("t.csv", sensitive="ill", public="all") as table:
-        return table.publish(rp.Policy(0.5, 0.5, 0.3), "release", key=rp.Key.generate())
+        return table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), "release", key=rp.Key.generate()
+        )
 
 
 @pytest.mark.parametrize("command", ["info", "query"])
@@ -221,5 +223,5 @@ def test_an_empty_path_is_refused_in_python_too(release):
         rp.read("t.csv", sensitive="ill", public="all") as table,
         pytest.raises(rp.ReconprivError) as caught,
     ):
-        table.publish(rp.Policy(0.5, 0.5, 0.3), "")
+        table.publish(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), "")
     assert str(caught.value) == "out is an empty path."

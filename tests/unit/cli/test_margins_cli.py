@@ -40,7 +40,11 @@ def people(tmp_path_factory):
 def release(people, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "release"
     with rp.read(people, sensitive="job", public="all") as table:
-        table.publish(rp.Policy(0.5, 0.5, 0.3, margins=1.0), out, key=rp.Key(bytes(range(32))))
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0),
+            out,
+            key=rp.Key(bytes(range(32))),
+        )
     return out
 
 

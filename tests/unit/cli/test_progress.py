@@ -76,11 +76,11 @@ def test_after_a_second_the_stage_and_what_is_done_are_shown_and_cleared_at_the_
         pytest.raises(ValueError, match="wrong"),
         ticking(1_000, "attack [bold]", later=clock) as bar,
     ):
-        bar("sample size 2 of 4", 0.25)
+        bar("sampling rule 2 of 4", 0.25)
         assert terminal.getvalue() == ""
         clock.second_is_over()
         shown = terminal.getvalue()
-        assert "attack [bold]: sample size 2 of 4" in shown
+        assert "attack [bold]: sampling rule 2 of 4" in shown
         assert "25%" in shown
         raise ValueError("wrong")
     # The cursor goes back up and the line is erased.
@@ -131,7 +131,7 @@ def test_every_attack_says_what_it_is_doing(name, census_tables):
     effort = Effort(
         releases=4, updates=2, least=200, progress=lambda step, done: told.append((step, done))
     )
-    policy = rp.Policy(0.5, 0.5, 0.3)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     run_attack(name, census_tables("Education"), policy, effort)
     steps = {step for step, _ in told}
     assert steps - {"counting", "grouping"}
@@ -144,7 +144,7 @@ def test_the_attack_on_people_says_what_it_is_doing():
     with rp.read(
         peoples_rows([2], 20), sensitive="result", public=["visit"], person="pid"
     ) as table:
-        run_attack("persons", table, rp.Policy(0.5, 0.5, 0.3), effort)
+        run_attack("persons", table, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), effort)
     assert {"key 1 of 2", "key 2 of 2"} <= set(told)
 
 

@@ -127,7 +127,11 @@ def place(tmp_path_factory):
     (folder / "release").symlink_to(people_release("octave").path)
     (folder / "unsampled").symlink_to(people_release("none").path)
     with rp.read(folder / "t.csv", sensitive="s", public="all") as table:
-        table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "damaged", key=rp.Key.test())
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            folder / "damaged",
+            key=rp.Key.test(),
+        )
     manifest = json.loads((folder / "damaged" / "datapackage.json").read_text())
     manifest["resources"][0]["path"] = "data\0.parquet"
     (folder / "damaged" / "datapackage.json").write_text(json.dumps(manifest))

@@ -14,7 +14,7 @@ import reconpriv as rp
 from reconpriv.engines.duckdb import coded_cells
 from reconpriv.engines.duckdb import groups as duckdb_groups
 
-_POLICY = rp.Policy(retention=0.5, epsilon=0.5, delta=0.3)
+_POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 _TABLE = """
     SELECT CASE WHEN i % 11 = 0 THEN NULL ELSE 'é' || (i % 5) END AS text,
            i % 3 - 1 AS whole, CASE i % 4 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN -0.0

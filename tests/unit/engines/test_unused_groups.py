@@ -16,7 +16,7 @@ TABLE = pa.table(
         "ill": ["a", "b", "c", "a"] * 15,
     }
 )
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 RIGHT = {"school": {"Bachelors": "degree", "Masters": "degree", "*": "other"}}
 SOME = {"school": {"Bachelers": "degree", "Masters": "degree", "*": "other"}}
 NONE = {"school": {"bachelors": "degree", "Master": "degree", "*": "other"}}
@@ -42,7 +42,9 @@ def read(group):
 
 def audited(protect):
     with rp.read(TABLE, sensitive="ill", public="all") as table:
-        return table.audit(rp.Policy(0.5, 0.5, 0.3, protect=protect)).warnings
+        return table.audit(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect=protect)
+        ).warnings
 
 
 @pytest.mark.parametrize("in_file", [False, True])
@@ -93,7 +95,7 @@ def test_only_a_few_of_many_values_are_shown():
 
 
 def test_the_release_and_the_command_line_warn_too(cli, tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, protect=SOME)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect=SOME)
     with rp.read(TABLE, sensitive="ill", public="all") as table:
         release = table.publish(policy, tmp_path / "release", key=rp.Key.generate())
     assert note("'Bachelers'") in release.warnings

@@ -23,7 +23,7 @@ from reconpriv.estimate.shares import share_rows
 from reconpriv.protect.publish_cube import published_cube
 
 SETTINGS = Settings()
-POLICY = rp.Policy(0.5, 0.5, 0.3, protect={"age": 10})
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect={"age": 10})
 ROWS = ((), ("sex",), ("age",))
 KEYS = 6
 

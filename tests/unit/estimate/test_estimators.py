@@ -106,9 +106,9 @@ def test_the_constrained_estimate_by_hand():
     assert constrained_frequencies([10, 8, 0], retention=0.5).tolist() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("sample_size", ["none", "octave", "public", "paper"])
-def test_constrained_counts_of_a_selection_are_possible_and_sum_to_its_records(sample_size):
-    release = people_release(sample_size)
+@pytest.mark.parametrize("sampling", ["none", "octave", "public", "paper"])
+def test_constrained_counts_of_a_selection_are_possible_and_sum_to_its_records(sampling):
+    release = people_release(sampling)
     table = release.frequencies("age = 34 AND Sex = 'M'", estimator="constrained")
     counts = [estimate.count for _, estimate in table]
     assert min(counts) >= 0
@@ -126,14 +126,14 @@ def test_a_constrained_set_is_the_sum_of_its_constrained_values():
 
 @pytest.mark.parametrize("by", [["job"], ["age", "job"], ["age", "Sex", "region", "job"]])
 def test_a_constrained_estimate_lies_in_its_own_interval(by):
-    for sample_size in ("none", "octave", "public"):
-        for _, e in people_release(sample_size).crosstab(by, estimator="constrained"):
+    for sampling in ("none", "octave", "public"):
+        for _, e in people_release(sampling).crosstab(by, estimator="constrained"):
             assert e.low - 1e-9 <= e.count <= e.high + 1e-9 and 0 <= e.low < e.high <= e.records
 
 
 def test_a_constrained_estimate_lies_in_its_own_interval_on_a_large_sparse_domain(tmp_path):
     table = pa.table({"g": ["x"] * 2_000, "job": pa.array([1] * 2_000)})
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     with rp.read(table, sensitive="job", public="all", domain=list(range(1, 51))) as opened:
         release = opened.publish(policy, tmp_path / "r", key=numbered_key(3))
     got = release.count(job=1, estimator="constrained")
@@ -147,7 +147,7 @@ def test_an_estimate_outside_the_possible_is_shown_as_it_is_with_a_remark(tmp_pa
     jobs = ["a"] * 240 + ["b"] * 120 + ["c"] * 120
     groups = [name for name in "uvwxyz" for _ in range(40)] + ["k"] * 240
     table = pa.table({"g": groups, "job": jobs})
-    release = publish_quietly(table, tmp_path / "r", sample_size="none")
+    release = publish_quietly(table, tmp_path / "r", sampling="none")
     published = release.to_pandas()
     outside = 0
     for labels, estimate in release.crosstab(["g", "job"]):

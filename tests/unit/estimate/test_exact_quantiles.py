@@ -43,7 +43,7 @@ TABLE = table()
 
 
 def published(folder, columns, p=0.5, size="none", **options):
-    policy = rp.Policy(p, 0.5, 0.3, sample_size=size, **options)
+    policy = rp.Policy(retention=p, tolerance=0.5, doubt=0.3, sampling=size, **options)
     chosen = TABLE.select([*columns, "ill"])
     with rp.read(chosen, sensitive="ill", public="all") as opened:
         accepted = {"max_unique": 1, "keep_identifier": [one for one in columns if one != "sex"]}
@@ -97,7 +97,7 @@ def test_limits_of_many_values_hold():
     held, missed = [], []
     with rp.read(chosen, sensitive="ill", public="all") as opened:
         raw = collect(opened.batches(), opened.schema)
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     for number in range(60):
         cube = published_cube(raw, policy, numbered_key(number))
         answerer = Answerer(cube, Design.of(policy, raw.schema))
@@ -142,7 +142,7 @@ def test_a_sensitive_column_of_huge_integers(tmp_path):
     ill = HUGE + rng.integers(0, 9, 4_000)
     chosen = pa.table({"sex": rng.choice(["f", "m"], 4_000), "ill": ill})
     with rp.read(chosen, sensitive="ill", public="all") as opened:
-        policy = rp.Policy(1 - 1e-12, 0.5, 0.3, sample_size="none")
+        policy = rp.Policy(retention=1 - 1e-12, tolerance=0.5, doubt=0.3, sampling="none")
         release = opened.publish(policy, tmp_path / "r", key=numbered_key(1))
     found = release.median("ill")
     assert found.value == int(np.quantile(ill, 0.5, method="inverted_cdf"))
@@ -172,7 +172,7 @@ def test_rows_of_few_steps_are_searched_beside_rows_of_many(tmp_path):
     number = rng.integers(0, 2, 300) + group % 2
     chosen = pa.table({"g": group, "x": number, "ill": rng.choice(list("abcd"), 300)})
     accepted = {"max_unique": 1, "keep_giveaway": ["g", "x"], "keep_identifier": ["g"]}
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none", margins=1.0)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none", margins=1.0)
     with rp.read(chosen, sensitive="ill", public="all") as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release = opened.publish(policy, tmp_path / "r", key=numbered_key(1), **accepted)

@@ -15,7 +15,7 @@ from reconpriv.answers.beside_truth import ask
 from reconpriv.answers.figure import ABOVE, BELOW, BELOW_ZERO, impossible
 from reconpriv.ask.form import FormQuestion
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 def people() -> pa.Table:
@@ -75,7 +75,7 @@ def test_a_share_among_holders_above_100_percent_is_remarked_on(tmp_path: Path) 
 
 
 def test_an_average_beyond_what_occurs_is_moved_and_remarked_on(tmp_path: Path) -> None:
-    seen, policy = 0, rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    seen, policy = 0, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     for number in range(12):
         release = published(tmp_path, number, policy)
         one = release.average("age", s="b")

@@ -25,7 +25,14 @@ P = 0.5
 
 
 def policy(size="none", retention=P, **others):
-    return rp.Policy(retention, 0.5, 0.3, sample_size=size, unattainable="one-trial", **others)
+    return rp.Policy(
+        retention=retention,
+        tolerance=0.5,
+        doubt=0.3,
+        sampling=size,
+        unattainable="one-trial",
+        **others,
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

@@ -32,7 +32,9 @@ SIZES = ("none", "octave", "public")
 @cache
 def made(size: str) -> InMemory:
     raw = cube_of(skewed_rows((4, 3, 3), M, 5), schema_of(3, M))
-    policy = rp.Policy(P, 0.5, 0.3, sample_size=size, margins=rp.Margins(1.0))
+    policy = rp.Policy(
+        retention=P, tolerance=0.5, doubt=0.3, sampling=size, margins=rp.Margins(1.0)
+    )
     return publish_in_memory(raw, policy, margin_key(1))
 
 
@@ -239,7 +241,7 @@ def test_parts_of_protection_groups_get_their_share_of_least_squares(size: str, 
 @pytest.fixture(scope="module", params=["octave", "paper"])
 def folder(request, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("margins") / "release"
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=request.param, margins=0.4)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=request.param, margins=0.4)
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.publish(policy, path, key=margin_key(1))
     return path

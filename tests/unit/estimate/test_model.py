@@ -47,23 +47,23 @@ def town(interacts: bool = False) -> pa.Table:
 
 
 @cache
-def answerers(sample_size: str, margins: float | None, interacts: bool = False, keys: int = 6):
+def answerers(sampling: str, margins: float | None, interacts: bool = False, keys: int = 6):
     """Releases in memory, and the original table."""
     with rp.read(town(interacts), sensitive="job", public="all") as table:
         raw = collect(table.batches(), table.schema)
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size, margins=margins)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling, margins=margins)
     truth = Answerer(raw, Design(1.0, 4, "none"))
     if margins is not None:
         made = [publish_in_memory(raw, policy, numbered_key(i)).answerer for i in range(keys)]
         return made, truth
     cubes = [published_cube(raw, policy, numbered_key(i)) for i in range(keys)]
-    return [Answerer(cube, Design(0.5, 4, sample_size)) for cube in cubes], truth
+    return [Answerer(cube, Design(0.5, 4, sampling)) for cube in cubes], truth
 
 
 @cache
-def errors(sample_size, margins, interacts=False):
+def errors(sampling, margins, interacts=False):
     """Of all rows and keys: squared errors of both estimators, the stated one, and the count."""
-    found, truth = answerers(sample_size, margins, interacts)
+    found, truth = answerers(sampling, margins, interacts)
     every, by = truth.select(None, {}), ["home", "work", "job"]
     real = {tuple(k.values()): e.count for k, e in truth.table(every, by, Settings())}
     rows = []
@@ -77,9 +77,9 @@ def errors(sample_size, margins, interacts=False):
     return np.array(rows, dtype=float)
 
 
-def honesty(sample_size, margins, stated=1.0, interacts=False):
+def honesty(sampling, margins, stated=1.0, interacts=False):
     """Mean squared error over what is stated, in each class of counts as they are answered."""
-    rows = errors(sample_size, margins, interacts)
+    rows = errors(sampling, margins, interacts)
     place = np.digitize(rows[:, 3], BORDERS)
     return [
         rows[place == i, 1].mean() / (stated * rows[place == i, 2].mean())
@@ -91,7 +91,7 @@ def honesty(sample_size, margins, stated=1.0, interacts=False):
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model") / "release"
     with rp.read(town(), sensitive="job", public="all") as table:
-        policy = rp.Policy(0.5, 0.5, 0.3, sample_size="octave", margins=1.0)
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="octave", margins=1.0)
         return table.publish(policy, folder, key=numbered_key(1))
 
 
@@ -101,16 +101,16 @@ KINDS = [("none", 1.0), ("octave", 1.0), ("none", None), ("octave", None)]
 FEW_TRIALS = [("public", 1.0), ("public", None)]
 
 
-@pytest.mark.parametrize(("sample_size", "margins"), KINDS + FEW_TRIALS)
-def test_it_gains_and_its_error_is_honest_in_every_class_of_counts(sample_size, margins):
+@pytest.mark.parametrize(("sampling", "margins"), KINDS + FEW_TRIALS)
+def test_it_gains_and_its_error_is_honest_in_every_class_of_counts(sampling, margins):
     """An error that is 30 % off is noticed; with few trials it is rather too large."""
-    rows = errors(sample_size, margins)
+    rows = errors(sampling, margins)
     assert len(rows) == 6 * 14 * 12 * 4
     assert rows[:, 1].mean() < 0.6 * rows[:, 0].mean()
-    low, high = (0.6, 1.1) if (sample_size, margins) in FEW_TRIALS else (0.77, 1.23)
-    assert all(low < one < high for one in honesty(sample_size, margins))
-    for wrong in (0.7, 1.3) if (sample_size, margins) in KINDS else ():
-        assert not all(low < one < high for one in honesty(sample_size, margins, wrong))
+    low, high = (0.6, 1.1) if (sampling, margins) in FEW_TRIALS else (0.77, 1.23)
+    assert all(low < one < high for one in honesty(sampling, margins))
+    for wrong in (0.7, 1.3) if (sampling, margins) in KINDS else ():
+        assert not all(low < one < high for one in honesty(sampling, margins, wrong))
 
 
 def test_columns_that_act_only_jointly_are_answered_without_it():
@@ -229,7 +229,9 @@ def test_a_release_with_secret_trials_is_refused():
 
 
 def test_a_release_with_protection_groups_is_refused(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"home": 2})
+    policy = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", protect={"home": 2}
+    )
     codes = town().to_pandas().assign(home=lambda t: t["home"].str[1:].astype(int))
     table = pa.Table.from_pandas(codes, preserve_index=False)
     with rp.read(table, sensitive="job", public="all") as opened:

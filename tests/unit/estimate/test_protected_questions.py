@@ -15,7 +15,7 @@ from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Design, Settings
 from reconpriv.protect.publish_cube import published_cube
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 10})
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", protect={"age": 10})
 CUT = "protection group"
 
 

@@ -20,7 +20,7 @@ VALUES = [f"v{i:02d}" for i in range(14)]
 
 
 def policy(size="octave", **others):
-    return rp.Policy(0.5, 0.5, 0.3, sample_size=size, **others)
+    return rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size, **others)
 
 
 def figures(kind, column, by=("copy",)):

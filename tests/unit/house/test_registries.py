@@ -33,7 +33,7 @@ from reconpriv.theory.tails.bounds import BOUNDS
 from shell import offers
 from toy_engine import Toy
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 @pytest.fixture
@@ -46,18 +46,18 @@ def test_a_bound(cli, table):
     toy = replace(BOUNDS["chernoff"], name="toy", label="A toy",
                 explanation="Chernoff by another name.")  # fmt: skip
     with BOUNDS.including(toy):
-        found = table.audit(rp.Policy(0.5, 0.5, 0.3, bound="toy"))
+        found = table.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, bound="toy"))
         assert "toy" in cli("audit", "--help").out
         assert offers("reconpriv audit x --bound t") == ["toy"]
         assert ">A toy</option>" in str(step_policy.panel({}))
         assert "| `toy` | Chernoff by another name. | all |" in registry_tables.table("bounds")
     assert found.violating_groups == table.audit(POLICY).violating_groups > 0
     with pytest.raises(PolicyError, match="no tail bound called 'toy'"):
-        rp.Policy(0.5, 0.5, 0.3, bound="toy")
+        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, bound="toy")
 
 
 def test_a_preset(cli, table):
-    toy = Preset("toy", "For children.", rp.Policy(0.2, 0.5, 0.3))
+    toy = Preset("toy", "For children.", rp.Policy(retention=0.2, tolerance=0.5, doubt=0.3))
     with PRESETS.including(toy):
         assert rp.preset("toy").retention == 0.2
         assert "toy" in cli("audit", "--help").out
@@ -176,7 +176,7 @@ def test_an_engine(cli, tmp_path, monkeypatch):
                 ) as table:
                     assert table.engine.name == engine
                     table.publish(
-                        rp.Policy(0.5, 0.5, 0.3, margins=1.0), out, key=numbered_key(1),
+                        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0), out, key=numbered_key(1),
                         file_format=file_format,
                     )  # fmt: skip
                 files.append(freeze.hashes(out))

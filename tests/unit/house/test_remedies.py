@@ -30,7 +30,7 @@ from reconpriv.messages.remedies import (
 from reconpriv.studio.pieces.remedy_words import page_words
 
 ROOT = Path(rp.__file__).parent
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 OPTION = re.compile(r"(?<![\w{-])--[a-z]")  # {--name: is a colour of a style
 ARGUMENT = re.compile(r"`|\w+=(True|False|\"|\[|\{)")
 # These hold commands to paste, or the option of another program.
@@ -187,7 +187,7 @@ NUMBERS = pa.array([i + 0.5 for i in range(40)])
 STRUCTS = pa.array([{"k": 1}] * 40)
 MANY = pa.table({"x": [f"v{i}" for i in range(2000)], "a": ["p", "q"] * 1000})
 TOWNS = pa.table({"x": ["u", "v", "v"] * 9000, "a": ["p", "q"] * 13500})
-GIVING = rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=["a"]))
+GIVING = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=rp.Margins(1.0, tables=["a"]))
 ADULT, WHOLE = "example:adult", list(range(40))
 BAD_INPUTS = {
     "missing": lambda: read(table(x=["u", None] * 20)),
@@ -206,7 +206,9 @@ BAD_INPUTS = {
     "a master": lambda: read(ADULT, sensitive="sex", engine="duckdb", master="x"),
     "two selects": lambda: read(ADULT, sensitive="sex", sql="SELECT 1; SELECT 2"),
     "an identifier": lambda: read(table(i=WHOLE)).publish(POLICY, "nowhere", key=rp.Key.test()),
-    "unattainable": lambda: read().publish(rp.Policy(0.9, 0.9, 0.9), "nowhere", key=rp.Key.test()),
+    "unattainable": lambda: read().publish(
+        rp.Policy(retention=0.9, tolerance=0.9, doubt=0.9), "nowhere", key=rp.Key.test()
+    ),
     "a cut bin": lambda: read(table(n=WHOLE), bin={"n": 10}).count("n < 15"),
     "a group given away": lambda: read(TOWNS).audit(GIVING),
     "a key": lambda: rp.Key.from_file("no-such.key"),

@@ -13,7 +13,7 @@ from scipy.stats import binom, chi2_contingency
 
 import reconpriv as rp
 from learning_fixtures import SIGMA, P, Population, replicated_cubes, replicated_margins
-from query_fixtures import SAMPLE_SIZES, numbered_key, people, people_release
+from query_fixtures import SAMPLING_RULES, numbered_key, people, people_release
 from reconpriv.answers.answerer import Answerer
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import Design
@@ -36,8 +36,8 @@ LEVEL, TOLERANCE = 0.05, 0.01
 NULL = Population(rows=3, others=6, values=6, records=2_000)
 
 
-def test_of(cube, sample_size):
-    answerer = Answerer(cube, Design(P, cube.schema.domain_size, sample_size))
+def test_of(cube, sampling):
+    answerer = Answerer(cube, Design(P, cube.schema.domain_size, sampling))
     return independence_of(answerer, ["a"], answerer.select(None, {}))
 
 
@@ -183,7 +183,7 @@ def test_the_rounding_of_quotas_is_about_that_of_random_counts(share, size, tria
     assert guess == pytest.approx(exact, rel=slack)
 
 
-@pytest.mark.parametrize("size", SAMPLE_SIZES)
+@pytest.mark.parametrize("size", SAMPLING_RULES)
 def test_a_release_is_tested_with_its_published_rows_and_trials(size):
     release = people_release(size)
     test = release.chi_square("Sex")
@@ -234,7 +234,7 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence(columns, where, words):
 
 def test_one_published_value_cannot_be_tested(tmp_path, cli):
     frame = pd.DataFrame({"a": ["x", "x", "y", "y"], "s": ["u"] * 4})
-    policy = rp.Policy(0.9, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.9, tolerance=0.5, doubt=0.3, sampling="none")
     with rp.read(frame, sensitive="s", public="all", domain=["u", "v"]) as table:
         release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
     assert set(release.to_pandas()["s"]) == {"u"}
@@ -362,7 +362,7 @@ def test_a_margin_alone_gives_the_true_counts_with_its_noise():
 
 @pytest.fixture(scope="module")
 def margins_release(tmp_path_factory):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none", margins=2.0)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none", margins=2.0)
     folder = tmp_path_factory.mktemp("margins") / "release"
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         return table.publish(policy, folder, key=numbered_key(1))

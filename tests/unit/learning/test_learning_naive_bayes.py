@@ -18,7 +18,7 @@ from sklearn.naive_bayes import CategoricalNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import reconpriv as rp
-from query_fixtures import JOBS, SAMPLE_SIZES, people, people_release
+from query_fixtures import JOBS, SAMPLING_RULES, people, people_release
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.learning import ReconstructedNaiveBayes
 from reconpriv.learning.distributions import (
@@ -200,7 +200,7 @@ def test_reconstruction_comes_near_the_raw_records_where_naive_use_does_not(town
         assert distance(learned(wrong, published), best) > 1.3 * distance(honest, best)
 
 
-@pytest.mark.parametrize("size", SAMPLE_SIZES)
+@pytest.mark.parametrize("size", SAMPLING_RULES)
 def test_tables_of_a_release_are_its_cross_tables(size):
     release = people_release(size)
     jobs = release.naive_bayes()
@@ -324,7 +324,7 @@ def told_by_a_number(tmp_path_factory):
     )  # fmt: skip
     with rp.read(frame, sensitive="s", public="all") as table:
         folder = tmp_path_factory.mktemp("numbers") / "r"
-        policy = rp.Policy(0.8, 0.5, 0.3, sample_size="none")
+        policy = rp.Policy(retention=0.8, tolerance=0.5, doubt=0.3, sampling="none")
         return table.publish(policy, folder, key=rp.Key.test()), frame
 
 
@@ -466,7 +466,7 @@ def with_margins(tmp_path_factory):
     )
     order = np.random.default_rng(1).permutation(workers.num_rows)
     train, test = workers.take(order[:30_000]), workers.take(order[30_000:40_000])
-    policy = rp.Policy(0.3, 0.5, 0.3, margins=1.0)
+    policy = rp.Policy(retention=0.3, tolerance=0.5, doubt=0.3, margins=1.0)
     folder = tmp_path_factory.mktemp("margins") / "release"
     with rp.read(train, sensitive="Occupation", public="all") as table:
         return table.publish(policy, folder, key=rp.Key.test()), test

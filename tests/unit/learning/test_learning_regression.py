@@ -42,7 +42,7 @@ def town():
 
 
 def publications(raw, size):
-    policy = rp.Policy(P, 0.5, 0.3, sample_size=size)
+    policy = rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling=size)
     for number in range(KEYS):
         key = rp.Key(hashlib.sha256(f"regression {number}".encode()).digest())
         yield published_cube([raw.as_batch()], raw.schema, policy, key)
@@ -104,7 +104,7 @@ def test_intervals_cover_the_raw_fit_and_fail_for_a_wrong_retention(town, size):
 
 
 @pytest.mark.parametrize("size", ["none", "paper", "octave", "public"])
-def test_a_release_is_answered_whatever_its_sample_size(size):
+def test_a_release_is_answered_whatever_its_sampling(size):
     release = people_release(size)
     found = release.logistic("nurse", ["age", "Sex"])
     assert found.conf_int()["Sex[M]"][1] < 0  # fewer men are nurses
@@ -227,7 +227,9 @@ def test_what_cannot_be_fitted_is_refused_in_a_sentence(method, arguments, words
 def test_a_sensitive_number_is_averaged_where_it_cannot_be_the_outcome(tmp_path):
     """The refusal names questions that are answered."""
     with rp.read(people(), sensitive="age", public=["Sex", "region"]) as table:
-        release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=numbered_key(1))
+        release = table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=numbered_key(1)
+        )
     with pytest.raises(InputError) as refused:
         release.linear("age", ["Sex"])
     assert "Ask for avg(age) GROUP BY Sex, or fit a logistic regression" in str(refused.value)
@@ -259,7 +261,9 @@ def test_columns_that_follow_from_others_are_refused(tmp_path):
     frame["older"] = 2 * frame["age"] + 1
     frame["one"] = np.where(frame["region"].isna(), np.nan, 1.0)
     with rp.read(frame, sensitive="job", public="all", missing="value") as table:
-        release = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.test())
+        release = table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "r", key=rp.Key.test()
+        )
     with pytest.raises(InputError, match="collinear: older follows"):
         release.logistic("nurse", ["age", "older"])
     with pytest.raises(InputError, match="missing values"):
@@ -275,7 +279,9 @@ def test_too_many_parameters_are_refused(monkeypatch):
 
 
 def test_protection_groups_are_used_as_they_are(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none", protect={"age": 5, "region": "*"})
+    policy = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="none", protect={"age": 5, "region": "*"}
+    )
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "r", key=rp.Key.test())
     found = release.logistic("nurse", ["age", "Sex"])
@@ -300,7 +306,7 @@ def with_margins(raw, policy, number, noise=1.0):
 
 @pytest.mark.parametrize(
     "policy",
-    [rp.Policy(P, 0.5, 0.3, margins=1.0), rp.preset("recommended")],
+    [rp.Policy(retention=P, tolerance=0.5, doubt=0.3, margins=1.0), rp.preset("recommended")],
     ids=["octave", "recommended"],
 )
 def test_margins_narrow_intervals_that_still_cover_and_wrong_noise_does_not(town, policy):

@@ -91,7 +91,11 @@ SECOND = {
         "sensitive column",
     ),
     "protection": (
-        {"policy": rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 10})},
+        {
+            "policy": rp.Policy(
+                retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", protect={"age": 10}
+            )
+        },
         "protection",
     ),
 }
@@ -122,7 +126,7 @@ def test_another_table_is_no_second_sample(desk):
 
 def test_another_promise_is_told(desk):
     publish(desk, "a")
-    made = publish(desk, "b", policy=replace(POLICY, epsilon=0.4))
+    made = publish(desk, "b", policy=replace(POLICY, tolerance=0.4))
     assert any("weakest" in note for note in made.warnings) and made.notes
 
 
@@ -313,7 +317,7 @@ def test_a_publication_that_fails_after_its_line_is_marked(desk):
 
 def test_a_publication_that_fails_before_leaves_no_line(desk):
     with pytest.raises(ReconprivError):
-        publish(desk, "a", policy=replace(POLICY, retention=0.99, epsilon=1.99, delta=0.99))
+        publish(desk, "a", policy=replace(POLICY, retention=0.99, tolerance=1.99, doubt=0.99))
     assert not (desk / "my.key.ledger").exists()
 
 

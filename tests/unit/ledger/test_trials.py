@@ -85,13 +85,13 @@ def test_the_same_table_again_shows_nothing_new(desk):
 
 
 def test_a_release_without_sampling_counts_for_those_with(desk):
-    publish(desk, "a", table(1), replace(POLICY, sample_size="none"))
+    publish(desk, "a", table(1), replace(POLICY, sampling="none"))
     made = publish(desk, "b", table(1))
     assert any(note.startswith("6 of 6 groups") for note in made.warnings)
 
 
 def test_protection_groups_are_counted(desk):
-    policy = replace(POLICY, sample_size="public", protect={"town": 3})
+    policy = replace(POLICY, sampling="public", protect={"town": 3})
     publish(desk, "a", table(1), policy)
     assert np.unique(stored(desk).group).size == 2
     assert any("of 2 groups" in note for note in publish(desk, "b", table(2), policy).warnings)
@@ -107,7 +107,7 @@ def test_series_are_counted_apart(desk):
 def test_of_many_groups_some_are_kept(desk, monkeypatch):
     monkeypatch.setattr(trials, "MOST_CELLS", 400)
     sources = [table(seed, towns=400, records=16_000) for seed in (1, 2)]
-    policy = replace(POLICY, epsilon=0.9, delta=0.9, unattainable="one-trial")
+    policy = replace(POLICY, tolerance=0.9, doubt=0.9, unattainable="one-trial")
     publish(desk, "a", sources[0], policy)
     made = publish(desk, "b", sources[1], policy)
     shown = stored(desk)
@@ -164,7 +164,7 @@ def test_the_trials_of_other_machines_are_counted(desk, tmp_path_factory):
 
 def test_each_of_the_other_machines_sends_little(desk, monkeypatch):
     monkeypatch.setattr(trials, "MOST_CELLS_OF_A_PART", 100)
-    policy = replace(POLICY, epsilon=0.9, delta=0.9, unattainable="one-trial")
+    policy = replace(POLICY, tolerance=0.9, doubt=0.9, unattainable="one-trial")
     source = table(1, towns=400, records=16_000)
     on_other_machines(desk, "a", source, policy)
     few = stored(desk)
@@ -270,7 +270,7 @@ def test_a_series_that_only_the_count_knows_is_not_forgotten(desk, cli):
     (desk / "my.key.ledger").unlink()
     assert cli("ledger", "repair", desk / "my.key").code == 0
     assert int(stored(desk).trials.sum()) == before
-    other = rp.Policy(0.3, 0.5, 0.3)
+    other = rp.Policy(retention=0.3, tolerance=0.5, doubt=0.3)
     for _ in range(2):
         with pytest.raises(SecondSampleError, match="may be a second, independent sample"):
             publish(desk, "b", source, policy=other)

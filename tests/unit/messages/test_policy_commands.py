@@ -36,7 +36,7 @@ POLICIES = st.builds(
     SHARES,
     SHARES,
     bound=st.sampled_from([*BOUNDS]),
-    sample_size=st.sampled_from(["octave", "public", "paper", "none"]),
+    sampling=st.sampled_from(["octave", "public", "paper", "none"]),
     unattainable=st.sampled_from(UNATTAINABLE),
     margins=MARGINS,
     exposed_above=st.just(0.0) | st.floats(0.0, 0.99),

@@ -55,11 +55,11 @@ def test_ends_that_are_allowed():
 
 
 SLIPS: dict[str, Callable[[], object]] = {
-    "p": lambda: rp.Policy(50, 0.5, 0.3),
-    "ε": lambda: rp.Policy(0.5, 50, 0.3),
-    "δ": lambda: rp.Policy(0.5, 0.5, 50),
-    "exposed above": lambda: rp.Policy(0.5, 0.5, 0.3, exposed_above=50),
-    "margins": lambda: rp.Policy(0.5, 0.5, 0.3, margins=50),
+    "p": lambda: rp.Policy(retention=50, tolerance=0.5, doubt=0.3),
+    "tolerance of a policy": lambda: rp.Policy(retention=0.5, tolerance=50, doubt=0.3),
+    "doubt of a policy": lambda: rp.Policy(retention=0.5, tolerance=0.5, doubt=50),
+    "exposed above": lambda: rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, exposed_above=50),
+    "margins": lambda: rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=50),
     "δ of margins": lambda: rp.Margins(1.0, 50),
     "max_error": lambda: check_target(Target(max_error=50)),
     "min_group_error": lambda: check_target(Target(min_group_error=50)),

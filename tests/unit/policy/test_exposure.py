@@ -13,7 +13,7 @@ from reconpriv.cells.cube import collect
 from reconpriv.errors import PolicyError
 from reconpriv.policy.exposure import exposed_borders, largest_exposed, most_exposed
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES, octaves, sample_limits, start_of_octave
+from reconpriv.policy.sampling_rules import SAMPLING_RULES, octaves, sample_limits, start_of_octave
 from reconpriv.theory.tails.privacy import is_private, largest_private_size
 
 DOMAIN = ["a", "b", "c", "d"]
@@ -48,7 +48,9 @@ POLICIES = [*itertools.product(("chernoff", "exact"), (0.0, 0.25, 0.6), ((), ("b
 @pytest.mark.parametrize(("bound", "phi", "harmless"), POLICIES)
 def test_an_audit_equals_brute_force(table, bound, phi, harmless):
     delta = 0.3 if bound == "chernoff" else 0.05
-    policy = Policy(0.5, 0.5, delta, bound=bound, exposed_above=phi, harmless=harmless)
+    policy = Policy(
+        retention=0.5, tolerance=0.5, doubt=delta, bound=bound, exposed_above=phi, harmless=harmless
+    )
     counts = histograms(table)
     verdicts, sizes = [], []
     for group in counts:
@@ -85,7 +87,7 @@ def _limit(frequency, delta):
 
 
 def test_without_options_everything_is_tested(table):
-    plain = Policy(0.5, 0.5, 0.3)
+    plain = Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     assert plain.tests_everything
     batch = collect(table.batches(), table.schema).as_batch()
     assert largest_exposed(batch, plain) is not None
@@ -102,11 +104,13 @@ def test_a_share_of_exactly_phi_is_not_exposed():
     )
     batch = collect(table.batches(), table.schema).as_batch()
     for phi, found in ((0.29, 0.71), (0.71, 0.0), (0.7099, 0.71)):
-        assert largest_exposed(batch, Policy(0.5, 0.5, 0.3, exposed_above=phi)).tolist() == [found]
+        assert largest_exposed(
+            batch, Policy(retention=0.5, tolerance=0.5, doubt=0.3, exposed_above=phi)
+        ).tolist() == [found]
 
 
 def test_the_most_exposed_value_is_the_largest_that_is_not_harmless(table):
-    policy = Policy(0.5, 0.5, 0.3, harmless=("a", "d")).on(table.schema)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, harmless=("a", "d")).on(table.schema)
     batch = collect(table.batches(), table.schema).as_batch()
     counts = histograms(table)
     found = most_exposed(batch, policy)
@@ -125,7 +129,7 @@ def test_the_most_exposed_value_is_the_largest_that_is_not_harmless(table):
 )
 def test_classes_double_from_phi(phi, borders):
     assert exposed_borders(phi).tolist() == borders
-    policy = Policy(0.5, 0.5, 0.3, exposed_above=phi)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, exposed_above=phi)
     frequency = np.array([0.0, *borders[1:], np.nextafter(phi, 1), 0.99])
     classes = octaves(frequency, policy)
     above = start_of_octave(classes, policy)
@@ -137,13 +141,13 @@ def test_classes_double_from_phi(phi, borders):
 def test_a_group_without_an_exposed_value_is_never_sampled(table):
     batch = collect(table.batches(), table.schema).as_batch()
     for bound, delta in (("chernoff", 0.9), ("exact", 0.05)):
-        policy = Policy(0.5, 0.5, delta, bound=bound, exposed_above=0.45)
+        policy = Policy(retention=0.5, tolerance=0.5, doubt=delta, bound=bound, exposed_above=0.45)
         limits = sample_limits(batch, policy, 4)
         nothing = batch.largest_frequencies <= 0.45
         assert 0 < nothing.sum() < batch.groups
         assert np.isinf(limits[nothing]).all()
         assert np.isfinite(limits[~nothing]).all()
-        public = sample_limits(batch, replace(policy, sample_size="public"), 4)
+        public = sample_limits(batch, replace(policy, sampling="public"), 4)
         assert np.isfinite(public).all()  # it may not depend on what is exposed
 
 
@@ -161,7 +165,10 @@ def test_octaves_above_phi_tell_less():
     g, s = zip(*rows, strict=True)
     table = rp.read(pa.table({"g": g, "s": s}), sensitive="s", public="all")
     batch = collect(table.batches(), table.schema).as_batch()
-    plain, above = Policy(0.5, 0.5, 0.3), Policy(0.5, 0.5, 0.3, exposed_above=0.25)
+    plain, above = (
+        Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+        Policy(retention=0.5, tolerance=0.5, doubt=0.3, exposed_above=0.25),
+    )
     before = octaves(batch.largest_frequencies, plain)
     after = octaves(largest_exposed(batch, above), above)
     for one in np.unique(before):
@@ -174,7 +181,9 @@ def test_octaves_above_phi_tell_less():
 
 
 def test_a_release_says_what_is_exposed_and_is_read_back(table, tmp_path, key):
-    policy = Policy(0.5, 0.5, 0.05, bound="exact", exposed_above=0.25, harmless=("b",))
+    policy = Policy(
+        retention=0.5, tolerance=0.5, doubt=0.05, bound="exact", exposed_above=0.25, harmless=("b",)
+    )
     made = table.publish(policy, tmp_path / "r", key=key)
     block = json.loads((tmp_path / "r" / "datapackage.json").read_text())["reconpriv"]
     assert block["exposed_above"] == 0.25
@@ -189,7 +198,7 @@ def test_a_release_says_what_is_exposed_and_is_read_back(table, tmp_path, key):
 
 
 def test_phi_zero_and_no_harmless_values_give_the_same_bytes(table, tmp_path, key):
-    plain = Policy(0.5, 0.5, 0.3)
+    plain = Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     for name, policy in (("plain", plain), ("zero", replace(plain, exposed_above=0, harmless=[]))):
         table.publish(policy, tmp_path / name, key=key)
     for file in (tmp_path / "plain").iterdir():
@@ -209,7 +218,9 @@ def test_phi_zero_and_no_harmless_values_give_the_same_bytes(table, tmp_path, ke
     ],
 )
 def test_a_damaged_manifest_is_refused(table, tmp_path, key, damage):
-    table.publish(Policy(0.5, 0.5, 0.3, exposed_above=0.25), tmp_path / "r", key=key)
+    table.publish(
+        Policy(retention=0.5, tolerance=0.5, doubt=0.3, exposed_above=0.25), tmp_path / "r", key=key
+    )
     file = tmp_path / "r" / "datapackage.json"
     manifest = json.loads(file.read_text())
     manifest["reconpriv"] |= damage
@@ -218,11 +229,18 @@ def test_a_damaged_manifest_is_refused(table, tmp_path, key, damage):
         rp.open(tmp_path / "r")
 
 
-@pytest.mark.parametrize("sample_size", [*SAMPLE_SIZES])
-def test_every_sample_size_publishes_with_it(table, tmp_path, key, sample_size):
-    policy = Policy(0.5, 0.5, 0.3, sample_size=sample_size, exposed_above=0.4, harmless=("d",))
-    release = table.publish(policy, tmp_path / sample_size, key=key)
-    assert release.count().count == table.count() or sample_size == "paper"
+@pytest.mark.parametrize("sampling", [*SAMPLING_RULES])
+def test_every_sampling_publishes_with_it(table, tmp_path, key, sampling):
+    policy = Policy(
+        retention=0.5,
+        tolerance=0.5,
+        doubt=0.3,
+        sampling=sampling,
+        exposed_above=0.4,
+        harmless=("d",),
+    )
+    release = table.publish(policy, tmp_path / sampling, key=key)
+    assert release.count().count == table.count() or sampling == "paper"
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -231,16 +249,16 @@ def test_every_sample_size_publishes_with_it(table, tmp_path, key, sample_size):
 @pytest.mark.parametrize("share", [-0.1, 1, 1.5, True, "much", float("nan")])
 def test_an_impossible_share_is_refused(share):
     with pytest.raises(PolicyError, match="at least 0 and below 1"):
-        Policy(0.5, 0.5, 0.3, exposed_above=share)
+        Policy(retention=0.5, tolerance=0.5, doubt=0.3, exposed_above=share)
 
 
 def test_harmless_values_must_be_a_list_of_known_ones(table):
     with pytest.raises(PolicyError, match="given as a list"):
-        Policy(0.5, 0.5, 0.3, harmless="a")
+        Policy(retention=0.5, tolerance=0.5, doubt=0.3, harmless="a")
     with pytest.raises(PolicyError, match="no value 'z'"):
-        table.audit(Policy(0.5, 0.5, 0.3, harmless=("z",)))
+        table.audit(Policy(retention=0.5, tolerance=0.5, doubt=0.3, harmless=("z",)))
     with pytest.raises(PolicyError, match="nothing to protect"):
-        table.audit(Policy(0.5, 0.5, 0.3, harmless=DOMAIN))
+        table.audit(Policy(retention=0.5, tolerance=0.5, doubt=0.3, harmless=DOMAIN))
 
 
 def test_the_command_line_takes_it_all(cli, tmp_path):

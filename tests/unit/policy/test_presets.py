@@ -25,12 +25,12 @@ def test_every_preset_can_be_published(name, tmp_path, key):
 def test_the_default_is_the_recommended_policy_and_help_says_so(cli):
     assert DEFAULT is rp.PRESETS["recommended"]
     policy = DEFAULT.policy
-    assert (policy.tail_bound.name, policy.delta, policy.exposed_above) == ("exact", 0.05, 0.25)
-    assert (policy.sample_size, policy.margins) == ("octave", rp.Margins(1.0))
+    assert (policy.tail_bound.name, policy.doubt, policy.exposed_above) == ("exact", 0.05, 0.25)
+    assert (policy.sampling, policy.margins) == ("octave", rp.Margins(1.0))
     said = " ".join(cli("audit", "--help").out.replace("│", " ").split())
     for part in (DEFAULT.name, "0.5", "0.05", "exact", "octave", "0.25", "1"):
         assert f"[default: {part}]" in said, part
-    assert rp.preset("paper") == Policy(0.5, 0.5, 0.3)
+    assert rp.preset("paper") == Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 @pytest.mark.parametrize(("former", "now"), [("signed", "recommended"), ("accurate", "paper")])
@@ -60,7 +60,7 @@ def test_with_more_values_p_is_one_half(values):
 def _fewest(policy, values=2):
     """The fewest trials that any class and size allows."""
     sizes = np.array([1, 2, 3, 5, 8, 13, 40, 200, 5_000])
-    limits = [policy.sampling.limits_at(sizes, np.full(sizes.size, f), policy, values)
+    limits = [policy.sampling_rule.limits_at(sizes, np.full(sizes.size, f), policy, values)
               for f in (0.4, 0.5, 0.9, 1.0)]  # fmt: skip
     return np.min(limits)
 
@@ -69,7 +69,7 @@ def _fewest(policy, values=2):
     ("public", "changed", "reason"),
     [
         (["g"], {}, "with one public column, each row of them would be a single group"),
-        (["g", "h"], {"sample_size": "none", "margins": None}, "sample size 'none' does not count"),
+        (["g", "h"], {"sampling": "none", "margins": None}, "sampling rule 'none' does not count"),
         (["g", "h"], {"protect": {"g": "*"}, "margins": None}, "with one public column"),
     ],
 )
@@ -85,7 +85,7 @@ def test_where_margins_cannot_help_a_note_says_so(public, changed, reason):
 def test_options_change_a_preset(cli):
     table = ["example:adult", "-s", "occupation", "--public", "sex", "--missing", "value"]
     found = cli("audit", *table, "-d", "0.04", "--json", "--no-columns").out
-    for part in ('"delta": 0.04', '"bound": "exact"', '"exposed_above": 0.25'):
+    for part in ('"doubt": 0.04', '"bound": "exact"', '"exposed_above": 0.25'):
         assert part in found
     plain = cli("audit", *table, "--exposed-above", "0", "--json").out
     assert "exposed_above" not in plain

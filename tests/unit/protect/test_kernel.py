@@ -24,7 +24,7 @@ from reconpriv.cells.randomness import (
 )
 from reconpriv.columns.schema import Column, Kind, Schema
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import round_up_to_octave, sample_limits
+from reconpriv.policy.sampling_rules import round_up_to_octave, sample_limits
 from reconpriv.protect import kernel
 from reconpriv.protect.kernel import Kernel
 
@@ -84,18 +84,18 @@ def private_size(f, policy, m):
     """Eq. 10."""
     p = policy.retention
     w = f * p + (1 - p) / m
-    theta = policy.epsilon * p * f / w
-    return -2 * math.log(policy.delta) / (w * theta**2)
+    theta = policy.tolerance * p * f / w
+    return -2 * math.log(policy.doubt) / (w * theta**2)
 
 
 def reference_limit(counts, policy, m):
     f = max(counts.values()) / sum(counts.values())
-    if policy.sample_size == "none":
+    if policy.sampling == "none":
         return math.inf
-    if policy.sample_size == "paper":
+    if policy.sampling == "paper":
         return private_size(f, policy, m)
     rounded = 1.0
-    if policy.sample_size == "octave":
+    if policy.sampling == "octave":
         while rounded / 2 >= f:
             rounded /= 2
     return math.floor(private_size(rounded, policy, m))
@@ -137,7 +137,7 @@ def reference_group(group, counts, policy, secret, domain):
         if limit < 1:
             happened = "unattainable"
             drawn = reference_systematic(counts, 1, offset)
-        elif policy.sample_size == "paper":
+        elif policy.sampling == "paper":
             for v, count in counts.items():
                 quota = count * limit / size
                 coin = as_unit(one_word(words, cell_id[v], SAMPLING_COIN, 0))
@@ -159,7 +159,7 @@ def reference_group(group, counts, policy, secret, domain):
     if size <= limit:
         copies, rest = 1, 0
     for rank, (word, new) in enumerate(sorted(trials)):
-        if policy.sample_size == "paper":
+        if policy.sampling == "paper":
             extra = as_unit(word) < Fraction(rest, len(trials))
         else:
             extra = rank < rest
@@ -197,14 +197,16 @@ TABLE = st.dictionaries(GROUPS, COUNTS, min_size=1, max_size=5)
 @example({("Bonn", 1): {0: 21, 3: 9}, (None, 2): {1: 1}, ("", 0): {2: 40}}, 0.5, 0.5, 0.3, 1)
 @pytest.mark.parametrize("mode", MODES)
 def test_small_tables_are_published_as_the_reference_says(mode, table, p, epsilon, delta, secret):
-    policy = Policy(p, epsilon, delta, sample_size=mode, unattainable="one-trial")
+    policy = Policy(
+        retention=p, tolerance=epsilon, doubt=delta, sampling=mode, unattainable="one-trial"
+    )
     check_against_reference(table, policy, key(secret))
 
 
 @pytest.mark.parametrize("mode", SAMPLING)
 def test_groups_below_and_above_their_size_are_published_as_the_reference_says(mode):
     table = {("Bonn", n): {0: n, 2: n // 3 + 1, 4: 1} for n in range(1, 60, 4)}
-    policy = Policy(0.5, 0.5, 0.3, sample_size=mode)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=mode)
     seen = check_against_reference(table, policy, key(1))
     assert seen["whole"] >= 2
     assert seen["sampled"] >= 2
@@ -214,7 +216,9 @@ def test_groups_below_and_above_their_size_are_published_as_the_reference_says(m
 @pytest.mark.parametrize("mode", SAMPLING)
 def test_a_group_in_which_no_trial_is_private_gets_one_trial(mode):
     table = {("Bonn", n): {0: n, 2: 1} for n in range(3, 20)} | {("Ulm", 1): {5: 1}}
-    policy = Policy(0.9, 0.9, 0.9, sample_size=mode, unattainable="one-trial")
+    policy = Policy(
+        retention=0.9, tolerance=0.9, doubt=0.9, sampling=mode, unattainable="one-trial"
+    )
     seen = check_against_reference(table, policy, key(2))
     assert seen == {"unattainable": len(table)}
     _, trials = published(table, policy, key(2))
@@ -226,7 +230,7 @@ def test_a_group_in_which_no_trial_is_private_gets_one_trial(mode):
 def test_paper_draws_one_record_where_every_coin_falls_on_tails():
     domain = tuple(f"v{i:02}" for i in range(50))
     table = {("Bonn", n): dict.fromkeys(range(40), 1) for n in range(30)}
-    policy = Policy(0.9, 0.9, 0.99, sample_size="paper")
+    policy = Policy(retention=0.9, tolerance=0.9, doubt=0.99, sampling="paper")
     seen = check_against_reference(table, policy, key(3), domain)
     assert seen["all tails"] >= 3
     assert seen["sampled"] >= 3
@@ -236,9 +240,9 @@ def test_paper_draws_one_record_where_every_coin_falls_on_tails():
 
 def test_paper_tells_apart_groups_that_are_sampled_and_attainable():
     pieces = list(
-        Kernel(schema_of(), Policy(0.5, 0.5, 0.3, sample_size="paper"), key(1))(
-            batch_of({("Bonn", 1): {0: 5, 1: 5}, ("Bonn", 2): {0: 400}})
-        )
+        Kernel(
+            schema_of(), Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="paper"), key(1)
+        )(batch_of({("Bonn", 1): {0: 5, 1: 5}, ("Bonn", 2): {0: 400}}))
     )
     assert [flag for piece in pieces for flag in piece.sampled.tolist()] == [False, True]
     assert not any(piece.unattainable.any() for piece in pieces)
@@ -248,14 +252,23 @@ def test_a_table_without_public_attributes_is_one_group():
     batch = CellBatch((), np.array([0]), np.array([0, 3]), np.array([20, 60]))
     for mode in EXACT_TOTALS:
         schema = Schema((), SICK, DOMAIN)
-        (piece,) = Kernel(schema, Policy(0.5, 0.5, 0.3, sample_size=mode), key(1))(batch)
+        (piece,) = Kernel(
+            schema, Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=mode), key(1)
+        )(batch)
         assert piece.records.tolist() == [80]
 
 
 def test_paper_with_a_bound_of_endless_and_empty_sizes_warns_of_nothing():
     # Markov's size is 0 for the one group and endless for the other.
     table = {("Bonn", 1): {0: 30}, ("Bonn", 2): dict.fromkeys(range(7), 2)}
-    policy = Policy(0.5, 0.5, 0.75, bound="markov", sample_size="paper", unattainable="one-trial")
+    policy = Policy(
+        retention=0.5,
+        tolerance=0.5,
+        doubt=0.75,
+        bound="markov",
+        sampling="paper",
+        unattainable="one-trial",
+    )
     limits = sample_limits(batch_of(table), policy, len(DOMAIN)).tolist()
     assert limits == [0.0, math.inf]
     _, trials = published(table, policy, key(1))
@@ -273,7 +286,7 @@ def test_splitting_the_work_changes_nothing(mode, tiny, monkeypatch):
         for city in ("Bonn", "Ulm", None)
         for n in range(8)
     }
-    policy = Policy(0.5, 0.5, 0.3, sample_size=mode)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=mode)
     schema, batch = schema_of(), batch_of(table)
     whole = published(table, policy, key(4))
     assert len(list(Kernel(schema, policy, key(4))(batch))) == 1
@@ -286,7 +299,7 @@ def test_splitting_the_work_changes_nothing(mode, tiny, monkeypatch):
 
 def test_pieces_keep_within_the_number_of_trials_and_counts_held(monkeypatch):
     table = {("Bonn", n): {0: 60, 1: 40} for n in range(20)}
-    policy = Policy(0.5, 0.5, 0.3, sample_size="octave")
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="octave")
     monkeypatch.setattr(kernel, "_TRIALS_AT_ONCE", 100)
     pieces = list(Kernel(schema_of(), policy, key(1))(batch_of(table)))
     assert len(pieces) > 1
@@ -304,7 +317,7 @@ def test_pieces_keep_within_the_number_of_trials_and_counts_held(monkeypatch):
 @given(TABLE, st.sampled_from([0.3, 0.5, 0.9]), st.integers(0, 9))
 @pytest.mark.parametrize("mode", EXACT_TOTALS)
 def test_totals_are_exactly_the_group_sizes(mode, table, p, secret):
-    policy = Policy(p, 0.7, 0.3, sample_size=mode, unattainable="one-trial")
+    policy = Policy(retention=p, tolerance=0.7, doubt=0.3, sampling=mode, unattainable="one-trial")
     cells, trials = published(table, policy, key(secret))
     for group, counts in table.items():
         assert sum(cells[group].values()) == sum(counts.values())
@@ -316,7 +329,9 @@ def test_totals_are_exactly_the_group_sizes(mode, table, p, secret):
 @pytest.mark.parametrize("mode", ["octave", "public"])
 def test_each_values_sample_is_its_quota_rounded_down_or_up(mode, table, secret):
     batch = batch_of(table)
-    limits = sample_limits(batch, Policy(0.5, 0.5, 0.3, sample_size=mode), len(DOMAIN))
+    limits = sample_limits(
+        batch, Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=mode), len(DOMAIN)
+    )
     ids = np.arange(batch.groups, dtype=np.uint64)
     drawn = kernel._systematic_sample(batch, limits, Randomness(key(secret)), ids)
     group = batch.group_of_cell
@@ -339,14 +354,18 @@ def test_systematic_sample_is_exact_for_the_largest_offset(monkeypatch):
 
 def test_octave_sizes_depend_on_the_octave_of_f_alone():
     table = {("Bonn", n): {0: 51 + n, 1: 49 - n} for n in range(0, 40, 5)}
-    limits = sample_limits(batch_of(table), Policy(0.5, 0.5, 0.3), len(DOMAIN))
+    limits = sample_limits(
+        batch_of(table), Policy(retention=0.5, tolerance=0.5, doubt=0.3), len(DOMAIN)
+    )
     assert len(set(limits.tolist())) == 1
-    assert limits[0] == math.floor(private_size(1.0, Policy(0.5, 0.5, 0.3), len(DOMAIN)))
+    assert limits[0] == math.floor(
+        private_size(1.0, Policy(retention=0.5, tolerance=0.5, doubt=0.3), len(DOMAIN))
+    )
 
 
 def test_public_sizes_do_not_depend_on_f():
     table = {("Bonn", n): {0: 100, **dict.fromkeys(range(1, n + 1), 90)} for n in range(6)}
-    policy = Policy(0.5, 0.5, 0.3, sample_size="public")
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public")
     limits = sample_limits(batch_of(table), policy, len(DOMAIN))
     assert set(limits.tolist()) == {math.floor(private_size(1.0, policy, len(DOMAIN)))}
 
@@ -362,7 +381,7 @@ def test_a_frequency_is_rounded_up_to_the_next_power_of_a_half():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_added_record_leaves_all_other_groups_unchanged(mode):
-    policy = Policy(0.5, 0.5, 0.3, sample_size=mode)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=mode)
     table = {(city, n): {0: 20 * n + 1, 3: n + 2} for city in ("Bonn", "Ulm") for n in range(4)}
     before, _ = published(table, policy, key(5))
     changed = {**table, ("Bonn", 2): {0: 41, 2: 1, 3: 4}, ("Aachen", 9): {1: 4}}
@@ -375,7 +394,7 @@ def test_an_added_record_leaves_all_other_groups_unchanged(mode):
 
 
 def test_an_added_record_adds_one_trial_and_changes_none_where_nothing_is_sampled():
-    policy = Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     for n in range(1, 40):
         before, _ = published({("Bonn", 1): {0: n, 3: 2}}, policy, key(6))
         after, _ = published({("Bonn", 1): {0: n + 1, 3: 2}}, policy, key(6))
@@ -386,7 +405,7 @@ def test_an_added_record_adds_one_trial_and_changes_none_where_nothing_is_sample
 
 @pytest.mark.parametrize("mode", MODES)
 def test_another_key_gives_another_publication_and_the_same_key_the_same(mode):
-    policy = Policy(0.5, 0.5, 0.3, sample_size=mode)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=mode)
     table = {("Bonn", n): {0: 50, 1: 30, 2: 20} for n in range(10)}
     outputs = [published(table, policy, key(number))[0] for number in range(5)]
     assert all(a != b for i, a in enumerate(outputs) for b in outputs[:i])
@@ -395,7 +414,7 @@ def test_another_key_gives_another_publication_and_the_same_key_the_same(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_groups_with_the_same_counts_are_published_independently(mode):
-    policy = Policy(0.5, 0.5, 0.3, sample_size=mode)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=mode)
     table = {("Bonn", n): {0: 50, 1: 30, 2: 20} for n in range(10)}
     cells, _ = published(table, policy, key(1))
     assert len({tuple(sorted(c.items())) for c in cells.values()}) > 7
@@ -450,7 +469,7 @@ def test_a_smaller_sample_consists_of_trials_of_a_larger_one_up_to_rounding(adul
     """The same key with a stricter ε: at most one trial a value is not in the larger sample."""
     drawn = []
     for epsilon in (0.5, 0.7):
-        made = Kernel(adult.schema, Policy(0.5, epsilon, 0.3), Key.test())
+        made = Kernel(adult.schema, Policy(retention=0.5, tolerance=epsilon, doubt=0.3), Key.test())
         drawn.append(np.concatenate([made.draw(batch).trials for batch in adult.batches()]))
     assert (drawn[1] - drawn[0]).max() <= 1
     assert drawn[1].sum() < drawn[0].sum()
@@ -460,7 +479,7 @@ def test_plain_perturbation_does_not_depend_on_epsilon_and_delta(tiny):
     found = []
     with rp.read(tiny, sensitive="s", public="all") as opened:
         for epsilon, delta in ((0.1, 0.14), (0.9, 0.46)):
-            policy = Policy(0.5, epsilon, delta, sample_size="none")
+            policy = Policy(retention=0.5, tolerance=epsilon, doubt=delta, sampling="none")
             made = Kernel(opened.schema, policy, Key.test())
             pieces = [piece for batch in opened.batches() for piece in made(batch)]
             found.append([piece.count.tolist() for piece in pieces])
@@ -469,7 +488,7 @@ def test_plain_perturbation_does_not_depend_on_epsilon_and_delta(tiny):
 
 def test_exact_with_paper_draws_exactly_its_size():
     table = pa.table({"g": ["a"] * 100, "sick": ["x0"] * 80 + ["x1"] * 20})
-    policy = Policy(0.5, 0.5, 0.1, bound="exact", sample_size="paper")
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.1, bound="exact", sampling="paper")
     domain = [f"x{i}" for i in range(14)]
     drawn = set()
     with rp.read(table, sensitive="sick", public="all", domain=domain) as opened:

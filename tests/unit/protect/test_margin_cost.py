@@ -12,10 +12,10 @@ import pytest
 import reconpriv as rp
 from reconpriv.auditing.audit_groups import audit_part, join_parts
 from reconpriv.cells.cube import collect
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.planned import CostPart
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, margins=1.0)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0)
 
 
 def test_a_policy_without_margins_is_audited_as_before(adult: rp.Table) -> None:
@@ -69,11 +69,9 @@ def test_parts_make_the_same_cost(adult: rp.Table) -> None:
     assert joined.margins == adult.audit(POLICY, worst=3, columns=False).margins
 
 
-@pytest.mark.parametrize("sample_size", ["none", "paper"])
-def test_a_sample_size_that_does_not_count_margins_says_so(
-    adult: rp.Table, sample_size: str
-) -> None:
-    policy = replace(POLICY, sample_size=sample_size)
+@pytest.mark.parametrize("sampling", ["none", "paper"])
+def test_a_sampling_that_does_not_count_margins_says_so(adult: rp.Table, sampling: str) -> None:
+    policy = replace(POLICY, sampling=sampling)
     cost = adult.audit(policy, columns=False).margins
     assert cost is not None and not cost.counted and cost.trials_lost == 0
     assert "does not count" in cost.sentence
@@ -98,7 +96,7 @@ def test_the_audit_names_the_error_with_margins_and_that_of_perturbation_alone(
     assert report.alone == plain.alone == plain.published and report.plain == plain.plain
     tuner = adult.tuner()
     assert report.published == pytest.approx(tuner.setting(POLICY).error)
-    unsampled = replace(POLICY, margins=None, sample_size="none")
+    unsampled = replace(POLICY, margins=None, sampling="none")
     assert report.plain == pytest.approx(tuner.setting(unsampled).error)
     said = " ".join(str(adult.audit(POLICY, columns=True)).split())
     assert f"{report.published:.1%} of an analyst's count" in said

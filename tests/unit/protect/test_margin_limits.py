@@ -23,7 +23,7 @@ from margin_fixtures import (
 from reconpriv.errors import PolicyError
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.margin_settings import Margins
-from reconpriv.policy.sample_sizes import private_size
+from reconpriv.policy.sampling_rules import private_size
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.margins.noise import noisy_tables
 from reconpriv.protect.margins.plan import count_margins
@@ -143,7 +143,8 @@ def published(size: str, margins: Margins, seed: int = 1, **how) -> InMemory:
     schema = schema_of(4, M)
     raw = cube_of(skewed_rows((4, 3, 3, 2), M, seed), schema)
     policy = rp.Policy(
-        P, 0.5, 0.05 if how else 0.3, sample_size=size, unattainable="one-trial", margins=margins,
+        retention=P, tolerance=0.5, doubt=0.05 if how else 0.3, sampling=size,
+        unattainable="one-trial", margins=margins,
         **how,
     )  # fmt: skip
     return publish_in_memory(raw, policy, margin_key(1))
@@ -155,7 +156,7 @@ def allowed_by_hand(made: InMemory) -> tuple[np.ndarray, np.ndarray]:
     Value by value with dense matrices, from the noisy frequencies that the plan holds.
     """
     batch, policy, worth = made.raw.as_batch(), made.policy, made.plan.counted.worth
-    sampling, lattice = policy.sampling, policy.tail_bound.exact
+    sampling, lattice = policy.sampling_rule, policy.tail_bound.exact
     alone = sampling.limits(batch, policy, M)
     classes = sampling.classes(largest_exposed(batch, policy), policy)
     every = rows_of(made.plan.counted.indexes, batch.public, made.raw.schema)
@@ -199,7 +200,7 @@ def allowed_by_hand(made: InMemory) -> tuple[np.ndarray, np.ndarray]:
 
 
 def size_is_public(policy: rp.Policy) -> bool:
-    return policy.sample_size == "public"
+    return policy.sampling == "public"
 
 
 @pytest.mark.parametrize("how", [{}, EXACT], ids=["chernoff", "exact"])
@@ -222,7 +223,7 @@ def test_no_group_has_more_trials_than_margins_leave_it(size: str, epsilon: floa
 def test_rows_that_would_give_a_group_away_are_left_out() -> None:
     """A row of one large group and little else: without it the rest is published."""
     rows = skewed_rows((3, 3, 3), M, 2) + [(7, 0, 0, 1)] * 900 + [(7, 1, 1, 0)] * 2
-    policy = rp.Policy(P, 0.5, 0.3, sample_size="public", margins=2.0)
+    policy = rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling="public", margins=2.0)
     made = publish_in_memory(cube_of(rows, schema_of(3, M)), policy, margin_key(3))
     first = made.plan.tables[0]
     assert first.left_out >= 1
@@ -234,7 +235,7 @@ def test_rows_that_would_give_a_group_away_are_left_out() -> None:
 @pytest.mark.parametrize("size", ["octave", "public"])
 def test_one_public_attribute_makes_every_row_a_group_and_none_is_published(size: str) -> None:
     raw = cube_of([(g, g % 2) for g in range(5) for _ in range(300)], schema_of(1, M))
-    policy = rp.Policy(P, 0.5, 0.3, sample_size=size, margins=3.0)
+    policy = rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling=size, margins=3.0)
     assert margins_of(raw, policy, margin_key(1)).published == ()
     named = replace(policy, margins=Margins(3.0, tables=["a"]))
     with pytest.raises(PolicyError) as caught:
@@ -246,7 +247,7 @@ def test_one_public_attribute_makes_every_row_a_group_and_none_is_published(size
 
 
 @pytest.mark.parametrize("size", ["none", "paper"])
-def test_sample_sizes_that_count_no_margins_are_not_limited(size: str) -> None:
+def test_samplings_that_count_no_margins_are_not_limited(size: str) -> None:
     made = published(size, Margins(4.0))
     batch = made.raw.as_batch()
     plain = Kernel(made.raw.schema, replace(made.policy, margins=None), margin_key(1))
@@ -260,7 +261,7 @@ def test_limits_depend_on_sizes_classes_and_noisy_counts_and_on_nothing_else(
 ) -> None:
     """Another table with the same sizes, published with the same noisy counts: the same limits."""
     schema, rows = schema_of(2, M), skewed_rows((4, 4), M, 3)
-    policy = rp.Policy(P, 0.5, 0.3, sample_size="public", margins=1.0)
+    policy = rp.Policy(retention=P, tolerance=0.5, doubt=0.3, sampling="public", margins=1.0)
     raw = cube_of(rows, schema)
     first = margins_of(raw, policy, margin_key(1))
     noisy = noisy_tables(first.totals.tables, first.variance, schema, margin_key(1))
@@ -284,7 +285,9 @@ def test_batches_of_any_size_get_the_same_limits() -> None:
 def test_a_policy_without_public_columns_is_refused() -> None:
     schema = schema_of(0, M)
     with pytest.raises(PolicyError, match=r"^Margins need at least one public column"):
-        count_margins(lambda work: [], rp.Policy(P, 0.5, 0.3, margins=1.0), schema)
+        count_margins(
+            lambda work: [], rp.Policy(retention=P, tolerance=0.5, doubt=0.3, margins=1.0), schema
+        )
 
 
 def test_the_fixture_sorts_like_an_engine() -> None:
@@ -296,4 +299,4 @@ def test_the_fixture_sorts_like_an_engine() -> None:
 def test_an_audit_refuses_noise_that_is_of_no_use() -> None:
     raw = cube_of(skewed_rows((4, 3), M, 1), schema_of(2, M))
     with pytest.raises(PolicyError, match="too much to be of any use"):
-        margins_of(raw, rp.Policy(P, 0.5, 0.3, margins=1e-9))
+        margins_of(raw, rp.Policy(retention=P, tolerance=0.5, doubt=0.3, margins=1e-9))

@@ -34,7 +34,9 @@ TABLES = [["a", "b", "c"], [("b", "a"), "c"], [("a", "b", "c")], ["b"]]
 
 
 def policy_of(tables: list | None, size: str = "octave") -> rp.Policy:
-    return rp.Policy(0.5, 0.5, 0.3, sample_size=size, margins=Margins(1.0, tables=tables))
+    return rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling=size, margins=Margins(1.0, tables=tables)
+    )
 
 
 def counted(parts: list[list[CellBatch]], schema: Schema, policy: rp.Policy) -> MarginTotals:
@@ -123,7 +125,7 @@ def test_products_sum_squared_sizes_over_trials() -> None:
     schema, policy = schema_of(2, 2), policy_of(None, "public")
     batch = batch_of(rows, schema)
     totals = counted([[batch]], schema, policy)
-    limits = policy.sampling.limits(batch, policy, 2)
+    limits = policy.sampling_rule.limits(batch, policy, 2)
     trials = np.minimum(limits, batch.sizes)
     unknown = batch.sizes**2 / trials
     matrix = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0]])

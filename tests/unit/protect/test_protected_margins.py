@@ -13,7 +13,9 @@ from reconpriv.attacks.pool import attack_pool, pool_all
 from reconpriv.errors import PolicyError
 from reconpriv.policy.presets import RECOMMENDED, fitted
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, margins=1.0, protect={"age": 10, "race": "*"})
+POLICY = rp.Policy(
+    retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0, protect={"age": 10, "race": "*"}
+)
 
 
 def people():
@@ -75,7 +77,7 @@ def test_an_adversary_who_pools_gains_nothing_over_the_coarse_table(table):
         expected = pool_all(theirs, ours.cube.within[groups])
         assert np.array_equal(found.estimate, expected.estimate)
         assert np.array_equal(found.alone, expected.alone)
-    assert {row["sample size"] for row in attack_pool(target, keys=1).table} >= {"octave"}
+    assert {row["sampling"] for row in attack_pool(target, keys=1).table} >= {"octave"}
 
 
 def test_margins_cost_protection_groups_their_trials(table, tmp_path):

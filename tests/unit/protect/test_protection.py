@@ -20,7 +20,7 @@ from reconpriv.protect.coarsening import coarsen, settle
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.publish_cube import published_cube
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public")
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public")
 LEVEL = 1e-4
 TABLE = pa.table(
     {
@@ -65,7 +65,7 @@ def test_what_can_be_declared_is_written_back_as_it_was_said():
         "pay": "0,18.5",
         "b": "merge",
     }
-    policy = rp.Policy(0.5, 0.5, 0.3, protect=said)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect=said)
     written = said | {"pay": [0, 18.5]}
     assert policy.as_dict()["protect"] == written
     assert f"protect={written!r}" in repr(policy)
@@ -97,14 +97,14 @@ def test_a_policy_without_protection_does_not_mention_it():
 )
 def test_a_bad_declaration_is_refused(said, words):
     with pytest.raises(rp.ReconprivError, match=words):
-        rp.Policy(0.5, 0.5, 0.3, protect=said)
+        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect=said)
 
 
 def test_what_protection_does_not_go_with_is_refused():
     with pytest.raises(PolicyError, match="exact totals"):
-        rp.Policy(0.5, 0.5, 0.3, sample_size="paper", protect={"age": 10})
+        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="paper", protect={"age": 10})
     for size in ("octave", "public", "none"):
-        rp.Policy(0.5, 0.5, 0.3, sample_size=size, protect={"age": 10})
+        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=size, protect={"age": 10})
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,9 @@ def test_the_deal_keeps_micro_group_sizes_and_the_histogram_of_each_protection_g
 
 def test_with_every_record_a_trial_and_nothing_replaced_the_true_histogram_is_dealt():
     raw = raw_of(LARGE)
-    policy = rp.Policy(1 - 1e-12, 0.5, 0.3, sample_size="none", protect={"age": 10})
+    policy = rp.Policy(
+        retention=1 - 1e-12, tolerance=0.5, doubt=0.3, sampling="none", protect={"age": 10}
+    )
     cube = published_cube(raw, policy, key(1))
     truth, _ = coarsen(raw, settled(policy.protect.as_dict(), LARGE))
     for group in range(truth.groups):
@@ -240,7 +242,9 @@ def dealt_counts(keys):
     """How often each micro group of one protection group got the value x, key by key."""
     table = pa.table({"age": [30] * 3 + [31] * 2 + [35], "ill": list("xxxyyy")})
     raw = raw_of(table)
-    policy = rp.Policy(1 - 1e-12, 0.5, 0.3, sample_size="none", protect={"age": 10})
+    policy = rp.Policy(
+        retention=1 - 1e-12, tolerance=0.5, doubt=0.3, sampling="none", protect={"age": 10}
+    )
     found = []
     for number in range(keys):
         cube = published_cube(raw, policy, key(number))

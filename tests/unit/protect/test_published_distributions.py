@@ -40,7 +40,7 @@ def key(number):
 
 
 def policy_of(mode):
-    return Policy(P, EPSILON, DELTA, sample_size=mode)
+    return Policy(retention=P, tolerance=EPSILON, doubt=DELTA, sampling=mode)
 
 
 def size_of(f, p):

@@ -147,7 +147,7 @@ def test_small_batches_of_the_engine_publish_the_same_bytes(visits, key, tmp_pat
 
 def published(source: object, folder: object, key: rp.Key) -> dict[str, bytes]:
     with rp.read(source, rows_per_person="one", **(ROLES | {"public": ["ward"]})) as table:
-        release = table.publish(rp.Policy(0.5, 0.5, 0.3), folder, key=key)
+        release = table.publish(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), folder, key=key)
     return {one.name: one.read_bytes() for one in release.path.iterdir()}
 
 
@@ -170,7 +170,12 @@ def test_what_is_published_is_what_the_key_chose(visits, key, tmp_path):
         before = Counter(chosen(visits, rp.Key.test()))
         assert sum(before.values()) == table.schema.records == 180
         assert table.count("visit = 0") == sum(n for row, n in before.items() if row[0] == 0)
-        table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=key, max_unique=1.0)
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            tmp_path / "r",
+            key=key,
+            max_unique=1.0,
+        )
         after = Counter(chosen(visits, key))
         assert table.count("visit = 0") == sum(n for row, n in after.items() if row[0] == 0)
         assert not any("key that everybody knows" in note for note in table.warnings)

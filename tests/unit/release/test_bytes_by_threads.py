@@ -16,7 +16,8 @@ PUBLISH = """
 import sys
 import reconpriv as rp
 
-policies = [rp.preset("recommended"), rp.Policy(0.5, 0.5, 0.3, margins=1.0)]
+plain = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0)
+policies = [rp.preset("recommended"), plain]
 public = ["Age", "Gender", "Marital", "Race", "Workclass", "Occupation"]
 settings = {"sensitive": "Education", "public": public, "threads": int(sys.argv[2])}
 with rp.read(rp.dataset_path("census_workers"), **settings) as table:

@@ -22,7 +22,9 @@ ENDINGS = [".sav", ".zsav", ".dta", ".xpt"]
 def release(tmp_path_factory, key):
     folder = tmp_path_factory.mktemp("export")
     with rp.read(write_survey(folder / "a.sav"), sensitive="income", public="all") as table:
-        return table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "release", key=key)
+        return table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), folder / "release", key=key
+        )
 
 
 @pytest.mark.parametrize("ending", [*ENDINGS, ".csv", ".parquet"])
@@ -50,7 +52,9 @@ def test_an_exported_release_is_the_same_release_again(release, tmp_path, key):
     """Labels survive the round trip, so the manifest of what was exported has them, too."""
     release.export(tmp_path / "a.dta", plain=True)
     with rp.read(tmp_path / "a.dta", sensitive="income", public="all") as table:
-        again = table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "again", key=key)
+        again = table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "again", key=key
+        )
     fields = [r.manifest["resources"][0]["schema"]["fields"] for r in (release, again)]
     assert fields[0] == fields[1]
 
@@ -213,7 +217,9 @@ def test_without_the_extra_one_sentence_names_it(release, tmp_path, monkeypatch)
 def test_a_release_without_groups_has_none_to_export(release, tmp_path, key):
     with rp.read(release.to_arrow(), sensitive="income", public="all") as table:
         plain = table.publish(
-            rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "plain", key=key
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+            tmp_path / "plain",
+            key=key,
         )
     with pytest.raises(rp.errors.ReleaseError, match="has no groups"):
         plain.export(tmp_path / "a.sav", groups=True)

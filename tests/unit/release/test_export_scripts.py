@@ -85,13 +85,13 @@ def test_a_release_with_margins_says_that_they_are_left_aside(releases, tmp_path
 
 
 def test_secret_trials_cannot_be_carried(tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="paper")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="paper")
     with rp.read(people(), sensitive="ill", public="all", missing="value") as table:
         release = table.publish(policy, tmp_path / "release", key=rp.Key.generate())
     with pytest.raises(rp.ReconprivError) as refusal:
         release.export(tmp_path / "a.csv")
     assert str(refusal.value) == (
-        "A release of sample size 'paper' keeps its trials secret, so a file cannot carry them."
+        "A release of sampling rule 'paper' keeps its trials secret, so a file cannot carry them."
         " Write the records alone with plain=True."
     )
     assert [path.name for path in tmp_path.iterdir()] == ["release"]
@@ -186,7 +186,11 @@ def test_only_plain_values_are_asked_about(kind, value, expected):
 def test_a_column_without_a_plain_value_is_refused_in_one_sentence(tmp_path):
     table = pa.table({"a": ["x"] * 400, "s": ['"1"', '"2"'] * 200})
     with rp.read(table, sensitive="s", public="all") as opened:
-        release = opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
+        release = opened.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            tmp_path / "r",
+            key=rp.Key.generate(),
+        )
     with pytest.raises(rp.ReconprivError, match=r"No value of column 's' can be written in a"):
         release.export(tmp_path / "a.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
@@ -204,7 +208,11 @@ def test_both_files_are_written_or_neither(releases, tmp_path):
 def test_a_file_that_cannot_hold_a_value_leaves_no_script(tmp_path):
     table = pa.table({"a": [2**60, 1] * 200, "s": ["x", "y", "y", "x", "x"] * 80})
     with rp.read(table, sensitive="s", public="all") as opened:
-        release = opened.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "r", key=rp.Key.generate())
+        release = opened.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            tmp_path / "r",
+            key=rp.Key.generate(),
+        )
     with pytest.raises(rp.errors.OutputError, match="beyond 2\\^53"):
         release.export(tmp_path / "a.dta")
     assert [path.name for path in tmp_path.iterdir()] == ["r"]

@@ -27,7 +27,7 @@ SEX = [
 def publish(source, out, key, **settings):
     settings = {"sensitive": "income", "public": "all", **settings}
     with rp.read(source, **settings) as table:
-        return table.publish(rp.Policy(0.5, 0.5, 0.3), out, key=key)
+        return table.publish(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), out, key=key)
 
 
 def fields(release, resource=0):
@@ -213,5 +213,5 @@ def test_an_attack_on_a_release_takes_no_labels(labelled, cli):
 
 def test_labels_are_no_side_channel(tmp_path):
     with rp.read(write_survey(tmp_path / "a.sav"), sensitive="income", public="all") as table:
-        found = attack_side_channels(table, rp.Policy(0.5, 0.5, 0.3))
+        found = attack_side_channels(table, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     assert {row["channel"] for row in found.table if row["leaks"] == "yes"} == set()

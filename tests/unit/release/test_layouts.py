@@ -19,8 +19,8 @@ PUBLIC = ["age", "sex", "race"]
 DESIGNS = ["none", "paper", "octave", "public"]
 
 
-def policy_for(sample_size):
-    return rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+def policy_for(sampling):
+    return rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
 
 
 def quietly(folder, **settings):
@@ -41,9 +41,9 @@ def small_files(monkeypatch):
     return 7_000
 
 
-@pytest.mark.parametrize("sample_size", DESIGNS)
-def test_cells_say_the_same_as_records(adult, tmp_path, sample_size):
-    policy = policy_for(sample_size)
+@pytest.mark.parametrize("sampling", DESIGNS)
+def test_cells_say_the_same_as_records(adult, tmp_path, sampling):
+    policy = policy_for(sampling)
     for form in ("parquet", "cells"):
         adult.publish(policy, tmp_path / form, key=rp.Key.test(), file_format=form)
     records, cells = quietly(tmp_path / "parquet"), quietly(tmp_path / "cells")
@@ -138,8 +138,8 @@ def test_a_uri_needs_spark(adult, tmp_path):
         adult.publish(policy_for("octave"), "s3a://bucket/release")
 
 
-@pytest.mark.parametrize("sample_size", DESIGNS)
-def test_cells_on_disk_answer_as_cells_in_memory_do(tmp_path, monkeypatch, sample_size):
+@pytest.mark.parametrize("sampling", DESIGNS)
+def test_cells_on_disk_answer_as_cells_in_memory_do(tmp_path, monkeypatch, sampling):
     """Missing values, every estimator, every kind of query; parts of a few hundred cells."""
     table = pa.table(
         {
@@ -149,7 +149,7 @@ def test_cells_on_disk_answer_as_cells_in_memory_do(tmp_path, monkeypatch, sampl
         }
     )
     with rp.read(table, sensitive="s", public="all") as opened:
-        opened.publish(policy_for(sample_size), tmp_path / "r", key=rp.Key.test())
+        opened.publish(policy_for(sampling), tmp_path / "r", key=rp.Key.test())
     memory = answers(quietly(tmp_path / "r"))
     monkeypatch.setattr(load, "_IN_MEMORY", 10)
     monkeypatch.setattr(stored, "CELLS_PER_PART", 150)

@@ -14,7 +14,7 @@ from reconpriv.release.manifest import Manifest, resource_names
 from repository import DATA
 
 BEFORE = sorted(folder for folder in (DATA / "before").iterdir() if folder.is_dir())
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 
 
 def reread(manifest):
@@ -43,7 +43,7 @@ def test_a_release_that_was_written_is_described_as_one_that_was_read(
         people(), sensitive="job", public="all", missing="value", bin={"age": 20}
     ) as table:
         made = table.publish(
-            replace(POLICY, sample_size=size), tmp_path / "r", key=key, file_format=file_format
+            replace(POLICY, sampling=size), tmp_path / "r", key=key, file_format=file_format
         )
     read = rp.open(tmp_path / "r")
     assert made.description == read.description

@@ -25,7 +25,7 @@ KEY = margin_key(1)
 
 
 def policy(**more):
-    return rp.Policy(0.5, 0.5, 0.3, **({"margins": 0.4} | more))
+    return rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, **({"margins": 0.4} | more))
 
 
 def publish(source, folder, chosen=None, **read):
@@ -285,7 +285,7 @@ def test_a_release_without_a_row_to_publish_is_that_without_margins(tmp_path, ke
     """Every row would give a group away, so there are no margins, and a warning says so."""
     rows = {"a": [i % 3 for i in range(900)], "b": [i % 3 for i in range(900)]}
     rows["s"] = ["x" if i % 7 else "yzw"[i % 3] for i in range(900)]
-    policy = rp.Policy(0.5, 0.5, 0.3, margins=3.0)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=3.0)
     with rp.read(pa.table(rows), sensitive="s", public="all") as table:
         assert "every row" not in " ".join(table.warnings)
         report = table.audit(policy, columns=False)

@@ -14,7 +14,7 @@ from reconpriv.release.manifest import Manifest
 from reconpriv.theory.tails.bounds import BOUNDS
 from repository import DATA
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
 DAY = datetime.date(2020, 1, 1)
 
 
@@ -45,12 +45,12 @@ VALUES = {
     ("values", "policy"),
     [
         ("text", POLICY),
-        ("text", replace(POLICY, harmless=["c"], bound="exact", sample_size="octave")),
-        ("text", replace(POLICY, harmless=["c"], sample_size="paper", exposed_above=0.1)),
-        ("text", replace(POLICY, sample_size="public")),
+        ("text", replace(POLICY, harmless=["c"], bound="exact", sampling="octave")),
+        ("text", replace(POLICY, harmless=["c"], sampling="paper", exposed_above=0.1)),
+        ("text", replace(POLICY, sampling="public")),
         ("text", replace(POLICY, margins=rp.Margins(1.0, tables=["town", ("age", "town")]))),
         ("text", replace(POLICY, harmless=["a"], protect={"age": 20, "town": "*"})),
-        ("text", replace(POLICY, bound=bold, sample_size="none", harmless=["b"])),
+        ("text", replace(POLICY, bound=bold, sampling="none", harmless=["b"])),
         ("integers", replace(POLICY, harmless=["3"], bound="exact")),
         ("dates", replace(POLICY, harmless=["2021-01-01"], bound="exact")),
         ("dates", replace(POLICY, harmless=[DAY], bound="exact")),
@@ -71,7 +71,7 @@ def test_a_policy_is_read_back_as_the_policy_of_the_release(values, policy, key,
     else:
         assert made.description == read
         assert found.tail_bound is policy.tail_bound
-    for name in ("retention", "epsilon", "delta", "sample_size", "unattainable", "exposed_above"):
+    for name in ("retention", "tolerance", "doubt", "sampling", "unattainable", "exposed_above"):
         assert getattr(found, name) == getattr(policy, name)
     assert found.harmless == policy.harmless_in(schema)
     assert found.harmless_values == settled.harmless_values == len(policy.harmless)
@@ -99,7 +99,7 @@ def test_a_release_made_before_today_s_limits_on_p_and_epsilon_still_opens():
     manifest = json.loads((DATA / "before" / "octave-parquet" / "datapackage.json").read_text())
     manifest["reconpriv"] |= {"epsilon": 3.0, "retention": 1e-12}
     found = Manifest.from_dict(manifest).policy
-    assert (found.retention, found.epsilon) == (1e-12, 3.0)
+    assert (found.retention, found.tolerance) == (1e-12, 3.0)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_cube
 from reconpriv.release.manifest import Manifest
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 10, "sex": "*"})
+POLICY = rp.Policy(
+    retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", protect={"age": 10, "sex": "*"}
+)
 
 
 def records(n=3_000, seed=1):
@@ -150,11 +152,9 @@ def test_a_coarsening_that_is_not_that_of_the_groups_is_refused(release, tmp_pat
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "cells"])
-@pytest.mark.parametrize("sample_size", ["octave", "none"])
-def test_every_format_and_sample_size_loads_what_was_published(
-    file_format, sample_size, key, tmp_path
-):
-    policy = replace(POLICY, sample_size=sample_size)
+@pytest.mark.parametrize("sampling", ["octave", "none"])
+def test_every_format_and_sampling_loads_what_was_published(file_format, sampling, key, tmp_path):
+    policy = replace(POLICY, sampling=sampling)
     found = publish(tmp_path / "r", key, policy=policy, file_format=file_format)
     cube = load_cube(ReleaseFolder.open(found.path))
     with rp.read(TABLE, sensitive="ill", public="all", missing="value") as opened:
@@ -215,7 +215,7 @@ def test_labels_of_a_source_stay_with_the_fine_column(key, tmp_path):
 def test_the_promise_is_about_protection_groups(release, key, tmp_path):
     assert "who agree on all public columns after coarsening age and sex, and" in release.promise
     assert rp.open(release.path).promise == release.promise
-    exact = replace(POLICY, bound="exact", delta=0.05, exposed_above=0.4, harmless=("z",))
+    exact = replace(POLICY, bound="exact", doubt=0.05, exposed_above=0.4, harmless=("z",))
     found = publish(tmp_path / "exact", key, policy=exact)
     assert 'that more than 40 % of them hold, except "z", an adversary' in found.promise
     plain = publish(tmp_path / "plain", key, policy=replace(POLICY, protect=None))
@@ -226,13 +226,15 @@ def test_what_is_exposed_is_judged_by_protection_group(key, tmp_path):
     """Everybody of 30 has x and nobody of 31: half of their protection group has it."""
     ages, ill = [30] * 200 + [31] * 200, ["x"] * 200 + ["y", "z"] * 100
     table = pa.table({"age": ages, "ill": ill})
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="public", exposed_above=0.6)
+    policy = rp.Policy(
+        retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", exposed_above=0.6
+    )
     trials = []
     for name, protect in (("alone", None), ("together", {"age": 10})):
         found = publish(tmp_path / name, key, policy=replace(policy, protect=protect), table=table)
         trials.append(found.written.sampled_groups)
     assert trials == [2, 1]  # with `public`, size alone decides
-    octave = replace(policy, sample_size="octave", protect={"age": 10})
+    octave = replace(policy, sampling="octave", protect={"age": 10})
     found = publish(tmp_path / "octave", key, policy=octave, table=table)
     assert found.written.sampled_groups == 0
 

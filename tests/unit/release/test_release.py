@@ -24,7 +24,7 @@ from reconpriv.engines import record_file
 from reconpriv.engines.duckdb import groups as duckdb_groups
 
 CENSUS = ["Age", "Gender", "Education", "Marital", "Race", "Workclass", "Occupation"]
-SAMPLE_SIZES = ["paper", "octave", "public", "none"]
+SAMPLING_RULES = ["paper", "octave", "public", "none"]
 
 
 def manifest_of(folder):
@@ -39,10 +39,10 @@ def data_of(folder):
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_a_release_has_just_these_files(census_release, sample_size, file_format):
-    folder = census_release("Education", sample_size, file_format).path
-    groups = {f"groups.{file_format}"} if sample_size in ("octave", "public") else set()
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
+def test_a_release_has_just_these_files(census_release, sampling, file_format):
+    folder = census_release("Education", sampling, file_format).path
+    groups = {f"groups.{file_format}"} if sampling in ("octave", "public") else set()
     names = {file.name for file in folder.iterdir()}
     assert names == {f"data.{file_format}", "datapackage.json"} | groups
 
@@ -70,11 +70,11 @@ def test_a_release_may_be_read_by_those_whom_the_umask_allows(small, policy, key
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
 def test_the_manifest_names_every_file_with_its_bytes_and_hash(
-    census_release, sample_size, file_format
+    census_release, sampling, file_format
 ):
-    folder = census_release("Education", sample_size, file_format).path
+    folder = census_release("Education", sampling, file_format).path
     resources = manifest_of(folder)["resources"]
     assert {r["path"] for r in resources} == {f.name for f in folder.iterdir()} - {
         "datapackage.json"
@@ -126,10 +126,10 @@ ALLOWED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_the_block_holds_nothing_else(census_release, sample_size):
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
+def test_the_block_holds_nothing_else(census_release, sampling):
     """A new field must be thought about: it has to be derived from the published table."""
-    manifest = manifest_of(census_release("Education", sample_size).path)
+    manifest = manifest_of(census_release("Education", sampling).path)
     assert set(manifest["reconpriv"]) <= ALLOWED
     assert set(manifest) <= {"$schema", "name", "resources", "reconpriv"}
 
@@ -159,34 +159,34 @@ def test_the_test_key_is_flagged(given, small, policy, tmp_path):
 # --- data -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
 @pytest.mark.parametrize("sensitive", ["Education", "Occupation"])
-def test_records_are_sorted_by_group_then_value(census_release, sensitive, sample_size):
-    data = data_of(census_release(sensitive, sample_size).path)
+def test_records_are_sorted_by_group_then_value(census_release, sensitive, sampling):
+    data = data_of(census_release(sensitive, sampling).path)
     assert data.column_names == [n for n in CENSUS if n != sensitive] + [sensitive]
     rows = list(zip(*(column.to_pylist() for column in data.columns), strict=True))
     assert rows == sorted(rows)
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "public", "none"])
+@pytest.mark.parametrize("sampling", ["octave", "public", "none"])
 @pytest.mark.parametrize("sensitive", ["Education", "Occupation"])
 def test_public_counts_of_all_groups_are_exactly_those_of_the_original(
-    census_release, census, count_rows, sensitive, sample_size
+    census_release, census, count_rows, sensitive, sampling
 ):
     public = [name for name in CENSUS if name != sensitive]
     original = count_rows(census.select(public))
-    folder = census_release(sensitive, sample_size).path
+    folder = census_release(sensitive, sampling).path
     assert count_rows(data_of(folder).select(public)) == original
-    if sample_size == "none":
+    if sampling == "none":
         return
     groups = pq.read_table(folder / "groups.parquet")
     rows = zip(*(groups[name].to_pylist() for name in [*public, "records"]), strict=True)
     assert {row[:-1]: row[-1] for row in rows} == original
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "public"])
-def test_trials_lie_between_one_and_the_size(census_release, sample_size):
-    release = census_release("Education", sample_size)
+@pytest.mark.parametrize("sampling", ["octave", "public"])
+def test_trials_lie_between_one_and_the_size(census_release, sampling):
+    release = census_release("Education", sampling)
     groups = pq.read_table(release.path / "groups.parquet")
     records, trials = groups["records"].to_numpy(), groups["trials"].to_numpy()
     assert (trials >= 1).all()
@@ -227,18 +227,18 @@ def test_paper_mode_keeps_totals_up_to_coin_flips(census_release, census, count_
         assert abs(published[group] - original[group]) <= 6 * np.sqrt(original[group] / 4)
 
 
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_sensitive_values_are_perturbed(census_release, census, count_rows, sample_size):
-    data = data_of(census_release("Education", sample_size).path)
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
+def test_sensitive_values_are_perturbed(census_release, census, count_rows, sampling):
+    data = data_of(census_release("Education", sampling).path)
     unchanged = count_rows(data) & count_rows(census.select(data.column_names))
     assert unchanged.total() < 0.8 * 148_318
 
 
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_csv_and_parquet_hold_the_same_records(census_release, sample_size):
-    as_parquet = census_release("Education", sample_size)
-    as_csv = census_release("Education", sample_size, "csv")
-    names = ["data", "groups"] if sample_size in ("octave", "public") else ["data"]
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
+def test_csv_and_parquet_hold_the_same_records(census_release, sampling):
+    as_parquet = census_release("Education", sampling)
+    as_csv = census_release("Education", sampling, "csv")
+    names = ["data", "groups"] if sampling in ("octave", "public") else ["data"]
     for name in names:
         with (as_csv.path / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
             header, *rows = csv.reader(stream)
@@ -324,21 +324,21 @@ def test_groups_larger_than_batches_and_row_groups_change_no_cell(
     rng = np.random.default_rng(8)
     table = pa.table({"g": [*"abc"] * 4_000, "s": rng.integers(0, 1_500, 12_000)})
 
-    def published(name, sample_size):
-        policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+    def published(name, sampling):
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
         with rp.read(table, sensitive="s", public="all", domain=range(1_500)) as opened:
             opened.publish(policy, tmp_path / name, key=key)
         groups = tmp_path / name / "groups.parquet"
         rest = pq.read_table(groups).to_pydict() if groups.exists() else {}
         return count_rows(data_of(tmp_path / name)), rest
 
-    whole = [published(f"whole-{size}", size) for size in SAMPLE_SIZES]
+    whole = [published(f"whole-{size}", size) for size in SAMPLING_RULES]
     monkeypatch.setattr(duckdb_groups, "BATCH", 300)
     monkeypatch.setattr(record_file, "ROWS_PER_ROW_GROUP", 1_000)
     monkeypatch.setattr("reconpriv.protect.kernel._TRIALS_AT_ONCE", 10)
     monkeypatch.setattr("reconpriv.protect.kernel._COUNTS_AT_ONCE", 10)
     monkeypatch.setattr("reconpriv.cells.randomness.CHUNK", 997)
-    assert [published(f"pieces-{size}", size) for size in SAMPLE_SIZES] == whole
+    assert [published(f"pieces-{size}", size) for size in SAMPLING_RULES] == whole
 
 
 def test_many_small_batches_change_no_byte(
@@ -393,15 +393,15 @@ def cells_by_group(folder):
 
 
 @pytest.mark.parametrize("which", ["largest", "new"])
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_one_added_record_changes_only_its_own_group(sample_size, which, small, key, tmp_path):
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
+def test_one_added_record_changes_only_its_own_group(sampling, which, small, key, tmp_path):
     groups = Counter(zip(*(c.to_pylist() for c in small.columns[:-1]), strict=True))
     own = groups.most_common(1)[0][0] if which == "largest" else ("Male", "White", "Astronaut")
     row = pa.Table.from_pylist(
         [dict(zip(small.column_names, (*own, small["Education"][0].as_py()), strict=True))],
         schema=small.schema,
     )
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
     for name, table in (("before", small), ("after", pa.concat_tables([row, small]))):
         with rp.read(table, sensitive="Education", public="all") as opened:
             opened.publish(policy, tmp_path / name, key=key)
@@ -414,7 +414,7 @@ def test_one_added_record_changes_only_its_own_group(sample_size, which, small, 
 def test_an_added_record_adds_a_trial_and_changes_none_where_nothing_is_sampled(
     at, small, key, count_rows, tmp_path
 ):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
     more = pa.concat_tables([small, small.slice(at, 1)])
     for name, table in (("before", small), ("after", more)):
         with rp.read(table, sensitive="Education", public="all") as opened:
@@ -464,11 +464,11 @@ def planted_counts():
 
 
 @pytest.mark.parametrize(
-    ("sample_size", "file_format"),
-    [*((size, "parquet") for size in SAMPLE_SIZES), ("octave", "csv"), ("paper", "csv")],
+    ("sampling", "file_format"),
+    [*((size, "parquet") for size in SAMPLING_RULES), ("octave", "csv"), ("paper", "csv")],
 )
 def test_planted_secrets_are_not_in_a_release(
-    sample_size, file_format, planted_counts, process, tmp_path
+    sampling, file_format, planted_counts, process, tmp_path
 ):
     key = rp.Key(hashlib.sha256(b"a planted key").digest())
     folder = tmp_path / "hunter2-ward" / "site=northwing"
@@ -481,7 +481,7 @@ def test_planted_secrets_are_not_in_a_release(
     pq.write_table(table.replace_schema_metadata({"owner": "planted-owner"}), source)
     outcome = process(
         "publish", source, "out", "-s", "diagnosis", "--key", "publisher-desk/my-master.key",
-        "--public", "region", "--sample-size", sample_size, "--format", file_format, cwd=tmp_path,
+        "--public", "region", "--sampling", sampling, "--format", file_format, cwd=tmp_path,
         env={"USER": "planted-user", "LOGNAME": "planted-user", "HOSTNAME": "planted-host"},
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
@@ -554,31 +554,31 @@ def test_progress_is_reported(small, policy, key, tmp_path):
     assert all(0 <= done <= 1 for _, done in seen)
 
 
-@pytest.mark.parametrize("sample_size", ["octave", "public", "paper", "none"])
+@pytest.mark.parametrize("sampling", ["octave", "public", "paper", "none"])
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
-def test_what_is_not_a_number_is_missing_and_the_release_opens(sample_size, file_format, tmp_path):
+def test_what_is_not_a_number_is_missing_and_the_release_opens(sampling, file_format, tmp_path):
     raw = pa.table({"a": [math.nan, 2.0, None, -0.0, 0.0] * 40, "s": ["x", "y"] * 100})
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
     with rp.read(raw, sensitive="s", public="all") as opened:
         assert sum(batch.groups for batch in opened.batches()) == 3
         opened.publish(policy, tmp_path / "r", key=rp.Key.generate(), file_format=file_format)
     release = rp.open(tmp_path / "r")
-    if sample_size != "paper":
+    if sampling != "paper":
         assert release.count(a=None).count == 80
         assert release.count("a = 0").count == 80
 
 
 def test_a_waived_promise_is_said_in_manifest_info_and_warnings(tiny, tmp_path):
-    policy = rp.Policy(0.9, 0.9, 0.9, unattainable="one-trial")
+    policy = rp.Policy(retention=0.9, tolerance=0.9, doubt=0.9, unattainable="one-trial")
     with rp.read(tiny, sensitive="s", public="all") as opened:
         release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
     assert release.manifest["reconpriv"]["unattainable"] == "one-trial"
     assert any("nothing is promised" in note for note in release.warnings)
 
 
-@pytest.mark.parametrize(("sample_size", "words"), [("paper", "leaks"), ("none", "only perturbs")])
-def test_a_weak_sample_size_is_warned_of(tiny, sample_size, words, tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, sample_size=sample_size)
+@pytest.mark.parametrize(("sampling", "words"), [("paper", "leaks"), ("none", "only perturbs")])
+def test_a_weak_sampling_is_warned_of(tiny, sampling, words, tmp_path):
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling=sampling)
     with rp.read(tiny, sensitive="s", public="all") as opened:
         release = opened.publish(policy, tmp_path / "r", key=rp.Key.generate())
     assert any(words in note for note in release.warnings)

@@ -12,7 +12,7 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import (
-    SAMPLE_SIZES,
+    SAMPLING_RULES,
     accept_hashes,
     copy_release,
     edit_manifest,
@@ -259,12 +259,12 @@ def test_a_value_that_is_like_no_other_is_refused_with_some_that_are_known():
         people_release("octave").count(job="xyz")
 
 
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
 @pytest.mark.parametrize(
     "where", ["age = 99", "age > 99", "age = 20 AND age = 21", "false", "age IN (98, 99)"]
 )
-def test_an_empty_selection_counts_zero_exactly(sample_size, where):
-    release = people_release(sample_size)
+def test_an_empty_selection_counts_zero_exactly(sampling, where):
+    release = people_release(sampling)
     answers = [
         release.count(where),
         release.count(where, job="nurse"),
@@ -291,7 +291,7 @@ def test_a_table_of_an_empty_selection_has_no_public_rows():
 def test_key_release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("test-key") / "release"
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
-        table.publish(rp.Policy(0.5, 0.5, 0.3), folder, key=rp.Key.test())
+        table.publish(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), folder, key=rp.Key.test())
     return folder
 
 
@@ -356,26 +356,26 @@ def test_the_parser_adds_no_lines_of_its_own(process):
 # --- info ----------------------------------------------------------------------------------------
 
 
-def told(cli, sample_size):
-    done = cli("info", people_release(sample_size).path)
+def told(cli, sampling):
+    done = cli("info", people_release(sampling).path)
     assert done.code == 0 and done.err == ""
     return " ".join(done.out.split())
 
 
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_info_tells_what_is_exact_what_is_estimated_and_what_p_means(cli, sample_size):
-    text = told(cli, sample_size)
-    assert f"{people_release(sample_size).records:,} records" in text
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
+def test_info_tells_what_is_exact_what_is_estimated_and_what_p_means(cli, sampling):
+    text = told(cli, sampling)
+    assert f"{people_release(sampling).records:,} records" in text
     assert "Exact age, Sex, region." in text
     assert "Estimated job. With probability p = 0.5 a trial keeps its true value" in text
     assert "drawn at random from all 5 values (baker, clerk, nurse, pilot, (missing))" in text
     assert "plain counts are biased" in text
     assert "not in a population" in text
-    assert "p = 0.5, ε = 0.5, δ = 0.3" in text
+    assert "p = 0.5, tolerance 0.5, doubt 0.3" in text
 
 
 @pytest.mark.parametrize(
-    ("sample_size", "sentences"),
+    ("sampling", "sentences"),
     [
         ("none", ["no group was sampled", "no promise is made about groups"]),
         ("paper", ["Algorithm 1", "How many is not published"]),
@@ -383,18 +383,18 @@ def test_info_tells_what_is_exact_what_is_estimated_and_what_p_means(cli, sample
         ("public", ["as many as their size alone allows", "groups file says how many"]),
     ],
 )
-def test_info_tells_how_groups_were_sampled(cli, sample_size, sentences):
-    text = told(cli, sample_size)
+def test_info_tells_how_groups_were_sampled(cli, sampling, sentences):
+    text = told(cli, sampling)
     assert all(sentence in text for sentence in sentences)
     others = {"none": "fewer independent trials", "paper": "groups file says how many"}
-    assert others.get(sample_size, "Algorithm 1") not in text
+    assert others.get(sampling, "Algorithm 1") not in text
 
 
-@pytest.mark.parametrize("sample_size", SAMPLE_SIZES)
-def test_info_calls_public_counts_exact_only_where_they_are(cli, sample_size):
-    text = told(cli, sample_size)
-    assert ("alone are exact" in text) == (sample_size != "paper")
-    assert ("to within a few coin flips" in text) == (sample_size == "paper")
+@pytest.mark.parametrize("sampling", SAMPLING_RULES)
+def test_info_calls_public_counts_exact_only_where_they_are(cli, sampling):
+    text = told(cli, sampling)
+    assert ("alone are exact" in text) == (sampling != "paper")
+    assert ("to within a few coin flips" in text) == (sampling == "paper")
 
 
 def test_info_without_sampling_does_not_promise_reconstruction_privacy(cli):

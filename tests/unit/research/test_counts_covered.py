@@ -48,7 +48,10 @@ def test_a_wrong_retention_probability_shows(
     target: AttackedTable, monkeypatch: pytest.MonkeyPatch, factor: float
 ) -> None:
     """Where neither margins nor few trials hide it."""
-    of, alone = Design.of, replace(target, policy=rp.Policy(0.5, 0.5, 0.3, sample_size="none"))
+    of, alone = (
+        Design.of,
+        replace(target, policy=rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")),
+    )
     monkeypatch.setattr(
         Design, "of",
         lambda policy, schema: of(replace(policy, retention=factor * policy.retention), schema),

@@ -55,7 +55,7 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def test_what_is_published_keeps_the_promise(target: AttackedTable) -> None:
     check = checked(target)
-    assert check.smallest >= POLICY.delta
+    assert check.smallest >= POLICY.doubt
     assert check.row()["over_limit"] == 0.0
     assert abs(check.worst_class().score) < 4.0
 
@@ -65,7 +65,7 @@ def test_thirty_percent_more_trials_are_predicted_to_break_it(
 ) -> None:
     scaled(1.3)
     check = checked(target)
-    assert check.smallest < POLICY.delta
+    assert check.smallest < POLICY.doubt
     assert check.row()["over_limit"] > 1.0
     # The prediction itself still holds: it is made for the trials that groups rest on.
     assert abs(check.worst_class().score) < 4.0
@@ -91,10 +91,10 @@ def test_single_values_are_judged_only_by_enough_keys(target: AttackedTable) -> 
     """Below δ by three standard errors: with 60 keys no count is, with 600 up to 13 are."""
     own = PromiseCheck.of(target).own
     own.keys = 60
-    assert own.below(POLICY.delta) == 0
+    assert own.below(POLICY.doubt) == 0
     own.keys = 600
     own.high[:] = 13
     own.low[:] = 14
-    assert own.below(POLICY.delta) == own.high.size
+    assert own.below(POLICY.doubt) == own.high.size
     own.high[:] = 14
-    assert own.below(POLICY.delta) == 0
+    assert own.below(POLICY.doubt) == 0

@@ -13,7 +13,7 @@ from reconpriv.attacks import attack
 from reconpriv.show.document import Whisker
 from reconpriv.show.html import notebook_html
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 NASTY = "<script>alert('&')</script>"
 VOID = {"br"}
 
@@ -82,7 +82,7 @@ def test_an_audit_shows_its_verdict_and_keeps_the_worst_groups_closed(table):
 
 
 def test_a_private_audit_says_so_in_green(table):
-    report = table.audit(rp.Policy(0.05, 0.1, 0.05))
+    report = table.audit(rp.Policy(retention=0.05, tolerance=0.1, doubt=0.05))
     assert report.private
     assert "Every group meets this policy" in shown(report)[0]
     assert "#2e8540" in report._repr_html_()

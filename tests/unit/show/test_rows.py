@@ -54,7 +54,7 @@ def made(heads, rows, title=""):
 def attacked(request):
     roles: dict[str, Any] = {"adult": ADULT, "census_workers": CENSUS}[request.param]
     numbered = roles["sql"].replace("*", "*, row_number() OVER () // 3 AS pid", 1)
-    policy = rp.Policy(0.5, 0.5, 0.3, unattainable="one-trial")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")
     with rp.read(
         f"example:{request.param}", **(roles | {"sql": numbered, "person": "pid"})
     ) as table:
@@ -80,7 +80,7 @@ def test_a_table_with_room_is_left_alone():
 
 
 def test_headings_wrap_between_words_before_anything_else():
-    table = made(["sample size", *["mean relative error"] * 6], [("octave", *[0.123] * 6)])
+    table = made(["sampling", *["mean relative error"] * 6], [("octave", *[0.123] * 6)])
     lines = check(table, 80).splitlines()
     assert lines[-1].split() == ["octave", *["0.123"] * 6]
     assert 2 <= len(lines) <= 4
@@ -141,7 +141,7 @@ def test_wide_group_values_and_a_wide_column_name_stay_whole():
 
 
 def test_names_and_values_wrap_between_words_and_a_long_value_is_folded():
-    rows = [("groups violated as the paper says (a tail under δ)", "1,234 of 5,678 " * 4)]
+    rows = [("groups violated as the paper says (a tail under the doubt)", "1,234 of 5,678 " * 4)]
     check(Grid([Field(""), Field("")], rows, headed=False), 60)
     lines = as_text([Facts([*rows, ("file", "x" * 100)])], 60).splitlines()
     assert max(map(len, lines)) <= 60

@@ -22,7 +22,9 @@ def test_markup_in_a_text_is_shown_and_not_obeyed(name, capsys):
 @pytest.mark.parametrize("name", MARKUP)
 def test_an_audit_shows_such_names(name):
     frame = pd.DataFrame({name: [name] * 300, "s": [name, "b", "c"] * 100})
-    report = rp.read(frame, sensitive="s", public="all").audit(rp.Policy(0.5, 0.5, 0.3))
+    report = rp.read(frame, sensitive="s", public="all").audit(
+        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
+    )
     shown = as_text(audit_document(report))
     assert f"public: {name}" in shown
     assert f"({name})" in shown  # the most frequent value of the worst group

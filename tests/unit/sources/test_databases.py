@@ -398,7 +398,7 @@ def test_only_an_earlier_release_is_replaced(small, tmp_path, key, policy, name)
 def test_a_table_that_the_earlier_release_did_not_make_stays(small, tmp_path, key, name):
     file = tmp_path / name
     with rp.read(small, sensitive="Education", public="all") as table:
-        policy = rp.Policy(0.5, 0.5, 0.3, sample_size="none")
+        policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
         release = table.publish(policy, tmp_path / "out", key=key)
     assert release.to_table(file, "r") == ("r", "r_manifest")
     if name == "x.db":
@@ -553,7 +553,11 @@ def place(tmp_path_factory):
     (folder / "a.csv").write_text("g,s\n" + "1,x\n2,y\n1,y\n" * 20)
     (folder / "q.csv").write_text("g,s\n1,x\n")
     with rp.read(folder / "a.csv", sensitive="s", public="all") as table:
-        table.publish(rp.Policy(0.5, 0.5, 0.3), folder / "rel", key=rp.Key(bytes(range(32))))
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3),
+            folder / "rel",
+            key=rp.Key(bytes(range(32))),
+        )
     return folder
 
 

@@ -20,7 +20,7 @@ import pytest
 import reconpriv as rp
 from reconpriv.sources.frame_types import wide_integer
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 N = 400
 G = [0, 0, 1, 1] * (N // 4)
 CODES = [0, 1, 2, 1, 0] * (N // 5)
@@ -175,7 +175,7 @@ def test_the_index_of_a_dictionary_grows_with_the_domain():
     values = pa.array(S).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
     domain = ["a", "b", "c", *(f"v{i}" for i in range(900))]
     with pytest.warns(rp.ReconprivWarning, match="only perturbs"):
-        policy = rp.Policy(0.1, 0.5, 0.3, sample_size="none")
+        policy = rp.Policy(retention=0.1, tolerance=0.5, doubt=0.3, sampling="none")
         back = rp.publish(
             pa.table({"s": pa.chunked_array([values] * 5)}),
             policy, sensitive="s", public="all", key=rp.Key.generate(), domain=domain,

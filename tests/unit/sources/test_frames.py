@@ -20,7 +20,7 @@ from reconpriv.attacks import attack
 from reconpriv.frames import WITHOUT_MARGINS
 from reconpriv.sources import frames
 
-POLICY = rp.Policy(0.5, 0.5, 0.3)
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 COLUMNS = ["age", "occupation", "sex"]
 ROLES: dict[str, Any] = {"sensitive": "occupation", "public": "all", "missing": "value"}
 
@@ -232,7 +232,7 @@ def test_without_a_key_it_says_what_that_means(adult):
 
 
 def test_a_frame_without_its_margins_says_how_to_get_them(adult, tmp_path):
-    policy = rp.Policy(0.5, 0.5, 0.3, margins=1.0)
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0)
     with pytest.warns(rp.ReconprivWarning) as said:
         back = rp.publish(adult, policy, key=rp.Key.test(), **ROLES)
     assert [str(one.message) for one in said].count(WITHOUT_MARGINS) == 1
@@ -285,7 +285,7 @@ def test_without_a_policy_it_is_the_recommended_one(adult, tmp_path):
     assert rp.audit(adult, "paper", **ROLES).policy == rp.preset("paper")
     with rp.read(adult, **ROLES) as table:
         made = table.publish(out=tmp_path / "r", key=rp.Key.test()).description
-        assert (made.policy.bound, made.policy.delta) == (expected.bound, expected.delta)
+        assert (made.policy.bound, made.policy.doubt) == (expected.bound, expected.doubt)
         assert made.margins is not None
         assert next(table.audit_groups()).equals(next(table.audit_groups(expected)))
         found, same = attack("micro", table), attack("micro", table, "recommended")

@@ -248,7 +248,7 @@ def test_very_long_values_are_read_from_csv_as_from_parquet(tmp_path, where):
     found = []
     for name in ("long.csv", "long.parquet"):
         with rp.read(tmp_path / name, sensitive="income", public="all") as table:
-            report = table.audit(rp.Policy(0.5, 0.5, 0.3), columns=False)
+            report = table.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), columns=False)
             found.append((report.groups, table.schema.domain))
     assert found[0] == found[1]
 

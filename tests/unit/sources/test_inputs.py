@@ -370,7 +370,11 @@ def test_sensitive_values_of_several_types_survive(name, key, tmp_path):
     table = pa.table({"g": [*"abb", "a", "b"] * 80, "s": column})
     with rp.read(table, sensitive="s", public="all") as opened:
         assert opened.schema.domain == tuple(sorted(set(column.to_pylist())))
-        opened.publish(rp.Policy(0.5, 0.5, 0.3, sample_size="none"), tmp_path / "out", key=key)
+        opened.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+            tmp_path / "out",
+            key=key,
+        )
     data = pq.read_table(tmp_path / "out" / "data.parquet")
     assert data.num_rows == 400
     assert set(data["s"].to_pylist()) == set(column.to_pylist())
@@ -393,7 +397,9 @@ def csv_column(tmp_path, text, name="x"):
     """The type and the values that a CSV column gets, by way of a release."""
     (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
     with rp.read(tmp_path / "t.csv", sensitive="s", public=[name]) as table:
-        table.publish(rp.Policy(0.5, 0.5, 0.3), tmp_path / "out", key=rp.Key.test())
+        table.publish(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "out", key=rp.Key.test()
+        )
         return table.schema.public[0].kind.value, group_sizes(tmp_path / "out")
 
 

@@ -52,7 +52,7 @@ def make(tmp_path_factory):
         workspaces.append(workspace)
         opened = workspace.look(str(folder / "people.parquet"))
         loaded = workspace.load(opened, DeclaredRoles(sensitive, public, **roles))
-        policy = rp.Policy(0.6, 0.5, 0.3, sample_size="none")
+        policy = rp.Policy(retention=0.6, tolerance=0.5, doubt=0.3, sampling="none")
         plan = PublicationPlan(opened.source, loaded.roles, policy, test_key=True)
         return workspace.publish(loaded, plan, rp.Key.test(), generated=False)
 

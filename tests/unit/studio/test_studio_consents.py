@@ -133,7 +133,7 @@ def test_a_giveaway_is_found_again_only_if_another_value_is_harmless(workspace, 
         return told_alone(*said)
 
     monkeypatch.setattr("reconpriv.auditing.giveaways.told_alone", counting)
-    for policy in (POLICY, rp.Policy(0.6, 0.5, 0.3)):
+    for policy in (POLICY, rp.Policy(retention=0.6, tolerance=0.5, doubt=0.3)):
         assert audited(workspace, loaded, policy).giveaways[0].columns == ("room",)
     assert len(counted) == 1
     audited(workspace, loaded, replace(POLICY, harmless=("baker",)))

@@ -41,11 +41,11 @@ def test_the_recommended_preset_is_fitted_to_the_table_and_no_other(adult_loaded
 
 
 def test_a_changed_preset_says_what_was_changed():
-    changed = replace(RECOMMENDED, delta=0.1, harmless=("a", None))
+    changed = replace(RECOMMENDED, doubt=0.1, harmless=("a", None))
     words = str(said_of(PRESETS["recommended"], Fitted(RECOMMENDED, ("A note.",)), changed))
     assert "A note." in words
     assert "Changed from recommended" in words
-    assert "δ: 0.05 → 0.1; harmless values: none → a, (missing)." in words
+    assert "doubt: 0.05 → 0.1; harmless values: none → a, (missing)." in words
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_a_changed_preset_says_what_was_changed():
     [
         ("exposed_above", "φ."),
         ("retention", "p."),
-        ("epsilon", "ε."),
-        ("delta", "δ."),
+        ("tolerance", "tolerance."),
+        ("doubt", "doubt."),
         ("margins", "the ε of margins."),
     ],
 )
@@ -72,13 +72,13 @@ def test_an_empty_box_asks_for_its_number(control, words):
         ("exposed_above", 1.5),
         ("retention", 0),
         ("retention", 1.2),
-        ("epsilon", 0),
-        ("delta", 7),
+        ("tolerance", 0),
+        ("doubt", 7),
         ("margins", -1),
     ],
 )
 def test_only_the_box_with_an_impossible_number_is_marked(control, value):
-    faults = faults_of({**START, "retention": 0.3, "delta": 0.6, control: value})
+    faults = faults_of({**START, "retention": 0.3, "doubt": 0.6, control: value})
     assert [name for name, words in faults.items() if words] == [control]
     assert "--" not in faults[control]
 

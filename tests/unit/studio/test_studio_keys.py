@@ -110,7 +110,7 @@ FIRST, MORE = (replace(POLICY, margins=epsilon) for epsilon in (1.0, 2.0))
     ("before", "after", "words"),
     [
         ((ROLES, POLICY), (ROLES, POLICY), ""),
-        ((ROLES, POLICY), (ROLES, replace(POLICY, epsilon=0.4)), "no second sample"),
+        ((ROLES, POLICY), (ROLES, replace(POLICY, tolerance=0.4)), "no second sample"),
         ((ROLES, POLICY), (ROLES, replace(POLICY, exposed_above=0.5)), "shares its trials"),
         ((ROLES, POLICY), (ROLES, replace(POLICY, harmless=("baker",))), "shares its trials"),
         ((ROLES, POLICY), (ROLES, OTHER), "another p makes an independent second sample"),
@@ -157,8 +157,8 @@ def test_a_release_knows_which_settings_are_newer(workspace, opened, tmp_path):
     made = publish(workspace, opened, "test")
     loaded = made.loaded
     assert since_release(made, opened, loaded, POLICY) == []
-    newer = replace(POLICY, delta=0.2, retention=0.6)
-    assert since_release(made, opened, loaded, newer) == ["p: 0.5 → 0.6", "δ: 0.3 → 0.2"]
+    newer = replace(POLICY, doubt=0.2, retention=0.6)
+    assert since_release(made, opened, loaded, newer) == ["p: 0.5 → 0.6", "doubt: 0.3 → 0.2"]
     assert since_release(made, opened, loaded, None) == ["a policy that cannot be used"]
     other = workspace.look(str(write(tmp_path / "u.csv")))
     (change,) = since_release(made, other, loaded, POLICY)

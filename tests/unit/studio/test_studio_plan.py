@@ -54,7 +54,7 @@ def exposing(harmless):
 
 
 MADE = {
-    "awkward": (AWKWARD, AWKWARD_ROLES, rp.Policy(0.45, 0.5, 0.3)),
+    "awkward": (AWKWARD, AWKWARD_ROLES, rp.Policy(retention=0.45, tolerance=0.5, doubt=0.3)),
     "texts": (people(TEXTS), None, exposing(("a, b", 'c "d"'))),
     "null": (people(TEXTS), None, exposing(("NULL",))),
     "dates": (people(DAYS), None, exposing((DAYS[1], None))),

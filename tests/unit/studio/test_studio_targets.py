@@ -52,7 +52,10 @@ def test_a_target_that_makes_no_sense_is_explained():
 
 
 def test_a_suggestion_says_what_it_changes(adult_loaded):
-    mine, other = setting(adult_loaded), setting(adult_loaded, rp.Policy(0.62, 0.5, 0.3))
+    mine, other = (
+        setting(adult_loaded),
+        setting(adult_loaded, rp.Policy(retention=0.62, tolerance=0.5, doubt=0.3)),
+    )
     assert changes(mine, other) == "p: 0.5 → 0.62"
     belief = f"A belief of 10 % can grow to {other.posterior:.0%} instead of {mine.posterior:.0%}."
     assert belief in effects(mine, other)
@@ -79,7 +82,7 @@ def test_no_suggestion_weakens_single_records_unless_that_is_allowed(adult_loade
 )
 def test_a_suggestion_keeps_its_promise_once_it_is_taken(adult_loaded, epsilon, wishes):
     """The figures before the click are those after it, whatever the ε of either policy."""
-    wanted = request(adult_loaded, replace(POLICY, epsilon=epsilon), **wishes)
+    wanted = request(adult_loaded, replace(POLICY, tolerance=epsilon), **wishes)
     report = try_settings(wanted).report
     best = suggestion(report)
     taken = policy_of(START | controls_of(best.policy))

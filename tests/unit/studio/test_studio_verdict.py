@@ -51,7 +51,9 @@ def first_notice(card):
 def test_the_colours_agree_with_the_sentence(adult_loaded, adult_report, size, p, unattainable):
     """A green tick never stands above a red number; the number after carries the verdict."""
     strict = 0.9 if p > 0.9 else 0.3
-    policy = rp.Policy(p, 0.9, strict, sample_size=size, unattainable=unattainable)
+    policy = rp.Policy(
+        retention=p, tolerance=0.9, doubt=strict, sampling=size, unattainable=unattainable
+    )
     found = setting(adult_loaded, policy)
     html = str(verdict_card(adult_report, policy, found))
     used = {tone for tone in TONES.values() if f'<div class="{tone}"><dt>' in html}
@@ -63,7 +65,10 @@ def test_the_colours_agree_with_the_sentence(adult_loaded, adult_report, size, p
 
 def test_all_kinds_of_verdict_are_among_them(adult_loaded):
     """Or the test above would not say much."""
-    loose, strict = rp.Policy(0.1, 0.3, 0.1), rp.Policy(0.95, 0.9, 0.9)
+    loose, strict = (
+        rp.Policy(retention=0.1, tolerance=0.3, doubt=0.1),
+        rp.Policy(retention=0.95, tolerance=0.9, doubt=0.9),
+    )
     kept = replace(strict, unattainable="one-trial")
     found = [group_verdict(setting(adult_loaded, one)) for one in (loose, strict, kept)]
     assert [one.kind for one in found] == ["good", "error", "warning"]
@@ -77,7 +82,7 @@ def test_the_first_sentence_is_the_worst_of_the_three(adult_loaded, adult_report
     safe = first_notice(verdict_card(adult_report, POLICY, setting(adult_loaded)))
     assert safe.startswith('class="notice warning"')
     assert "are unique on the public columns" in safe
-    lost = replace(POLICY, sample_size="none")
+    lost = replace(POLICY, sampling="none")
     found = setting(adult_loaded, lost)
     assert "Without sampling" in first_notice(verdict_card(adult_report, lost, found))
 
@@ -95,7 +100,7 @@ def test_an_identifier_comes_first_and_the_audit_alone_has_a_verdict():
 
 def test_a_moved_slider_takes_what_a_record_tells_along(adult_loaded, adult_report):
     """The counts of an older audit are used with the current policy's probability."""
-    policy = rp.Policy(0.8, 0.5, 0.3)
+    policy = rp.Policy(retention=0.8, tolerance=0.5, doubt=0.3)
     found = setting(adult_loaded, policy)
     assert f", at most {found.posterior:.1%}" in str(verdict_card(adult_report, policy, found))
 
@@ -120,7 +125,7 @@ def test_the_verdict_shows_what_neighbouring_groups_add(adult_loaded, adult_repo
     found = setting(adult_loaded)
     share = pooled_of(Candidate(adult_loaded, POLICY))
     assert share > found.reconstructed
-    tuned = adult_loaded.table.tune(retentions=[0.5], epsilons=[0.5], deltas=[0.3], margins=[0],
+    tuned = adult_loaded.table.tune(retentions=[0.5], tolerances=[0.5], doubts=[0.3], margins=[0],
                                     current=POLICY, queries=50).current  # fmt: skip
     assert share == tuned.pooled
     words = "<dt>people, groups pooled</dt><dd><span>"
@@ -251,7 +256,7 @@ def test_the_plan_counts_them_too(workspace, gaps):
     report, one = audited(workspace, gaps), Candidate(gaps, POLICY)
     html = str(plan_view(one, replace(report, single_records=single(2, 30))))
     for words in (LEFT_OUT, "2 of 1,000 records (0.2%)", "30 of 1,000 records (3.0%)",
-                  "p = 0.5, ε = 0.5, δ = 0.3",
+                  "p = 0.5, tolerance 0.5, doubt 0.3",
                   "assumed to be one person, which was not checked"):  # fmt: skip
         assert words in html
     checked = replace(report, people=People(people=4_799, most=1))

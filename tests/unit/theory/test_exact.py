@@ -146,7 +146,7 @@ def test_audit_tails_are_those_of_the_value_with_the_smallest_tail():
         np.array([0, 1, 2, 0, 0, 1]),
         np.array([7, 2, 1, 3, 4, 5]),
     )
-    upper, lower = smallest_exact_tails(batch, Policy(0.5, 0.5, 0.3), 5)
+    upper, lower = smallest_exact_tails(batch, Policy(retention=0.5, tolerance=0.5, doubt=0.3), 5)
     half = Fraction(1, 2)
     for group, histogram in enumerate(histograms):
         every = [

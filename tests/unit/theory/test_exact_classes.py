@@ -196,7 +196,14 @@ def lowest(policy, factor=1.0):
 @pytest.mark.parametrize("sample_size", ["octave", "public"])
 @pytest.mark.parametrize("phi", [0.0, 0.25])
 def test_no_group_is_estimated_better_than_promised(sample_size, phi):
-    policy = Policy(0.5, 0.5, 0.05, bound="exact", sample_size=sample_size, exposed_above=phi)
+    policy = Policy(
+        retention=0.5,
+        tolerance=0.5,
+        doubt=0.05,
+        bound="exact",
+        sampling=sample_size,
+        exposed_above=phi,
+    )
     assert lowest(policy) > -3.0
     assert lowest(policy, 1.3) < -3.0
 

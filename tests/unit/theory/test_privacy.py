@@ -206,7 +206,7 @@ def test_a_domain_of_one_value_is_refused():
 @pytest.mark.parametrize("field", ["sample_size", "unattainable"])
 def test_an_unknown_choice_is_refused(field):
     with pytest.raises(PolicyError, match="'octopus'"):
-        Policy(0.5, 0.5, 0.3, **{field: "octopus"})
+        Policy(retention=0.5, tolerance=0.5, doubt=0.3, **{field: "octopus"})
 
 
 def own_bound(count):
@@ -216,7 +216,7 @@ def own_bound(count):
 @pytest.mark.parametrize("sample_size", ["octave", "public"])
 @pytest.mark.parametrize("bound", [own_bound, Bound("unflagged", own_bound)])
 def test_a_rounded_frequency_is_refused_for_a_bound_of_unknown_worst_frequency(sample_size, bound):
-    policy = Policy(0.5, 0.5, 0.3, bound=bound, sample_size=sample_size)
+    policy = Policy(retention=0.5, tolerance=0.5, doubt=0.3, bound=bound, sampling=sample_size)
     with pytest.raises(PolicyError, match=f"'{sample_size}'"):
         policy.check_sampling()
 
@@ -230,7 +230,12 @@ FLAGGED = Bound("flagged", own_bound, worst_at_largest_frequency=True)
      *itertools.product(["exact", FLAGGED], ["octave", "public"])],
 )  # fmt: skip
 def test_other_bounds_go_with_the_sample_size(bound, sample_size):
-    assert Policy(0.5, 0.5, 0.3, bound=bound, sample_size=sample_size).check_sampling() is None
+    assert (
+        Policy(
+            retention=0.5, tolerance=0.5, doubt=0.3, bound=bound, sampling=sample_size
+        ).check_sampling()
+        is None
+    )
 
 
 def test_the_exact_bound_has_no_size_as_a_function_of_f_alone():

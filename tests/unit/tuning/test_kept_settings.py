@@ -11,18 +11,18 @@ import pyarrow as pa
 import reconpriv as rp
 from reconpriv.theory.tails.bounds import BOUNDS
 
-MINE = rp.Policy(0.5, 0.5, 0.3)
+MINE = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 POLICIES = (
     MINE,
-    rp.Policy(0.6, 0.5, 0.3),
-    rp.Policy(0.5, 0.3, 0.3),
-    rp.Policy(0.5, 0.5, 0.2),
-    rp.Policy(0.5, 0.5, 0.3, sample_size="public"),
-    rp.Policy(0.5, 0.5, 0.3, bound="hoeffding"),
-    rp.Policy(0.5, 0.5, 0.3, exposed_above=0.2),
-    rp.Policy(0.5, 0.5, 0.3, margins=1.0),
-    rp.Policy(0.5, 0.5, 0.3, protect={"age": 10}),
-    rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=[["sex"]])),
+    rp.Policy(retention=0.6, tolerance=0.5, doubt=0.3),
+    rp.Policy(retention=0.5, tolerance=0.3, doubt=0.3),
+    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.2),
+    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public"),
+    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, bound="hoeffding"),
+    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, exposed_above=0.2),
+    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0),
+    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect={"age": 10}),
+    rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=rp.Margins(1.0, tables=[["sex"]])),
 )
 
 
@@ -49,12 +49,10 @@ def bold(count):
 
 
 def test_a_setting_of_a_sweep_holds_its_whole_policy():
-    policy = replace(
-        MINE, unattainable="one-trial", harmless=("c",), sample_size="none", bound=bold
-    )
+    policy = replace(MINE, unattainable="one-trial", harmless=("c",), sampling="none", bound=bold)
     table = pa.table({"age": np.repeat([20, 30, 40, 50], 60), "s": ["a", "b", "c", "c"] * 60})
     with rp.read(table, sensitive="s", public="all") as source:
-        report = source.tune(current=policy, sample_sizes="none", margins=[None])
+        report = source.tune(current=policy, samplings="none", margins=[None])
     assert report.current.policy.tail_bound.tails is bold
     for one in (report.current, *report.settings):
         assert one.policy.unattainable == "one-trial"

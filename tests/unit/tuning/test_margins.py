@@ -19,18 +19,18 @@ from reconpriv.tuning.recommend import recommend
 from reconpriv.tuning.report import Target
 
 QUERIES = 500
-USUAL = (0.5, 0.5, 0.3)
+USUAL = {"retention": 0.5, "tolerance": 0.5, "doubt": 0.3}
 
 
 def sweep(tuner, **given):
     """Settings by the paper's bound."""
-    return sweeping.sweep(tuner, **{"current": rp.Policy(*USUAL), **given})
+    return sweeping.sweep(tuner, **{"current": rp.Policy(**USUAL), **given})
 
 
 # On adult, of which a publication takes no time, many keys; the census is large, so few.
 RECOMMENDED = rp.preset("recommended")
 OCTAVE, PUBLIC, NONE = (
-    rp.Policy(*USUAL, sample_size=size, margins=1.0) for size in ("octave", "public", "none")
+    rp.Policy(**USUAL, sampling=size, margins=1.0) for size in ("octave", "public", "none")
 )
 CASES = [
     ("adult", OCTAVE, 40),
@@ -69,7 +69,7 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
     raw, numbered = collect(table.batches(), table.schema), [numbered_key(i) for i in range(keys)]
     truth = simulated_errors(raw, made.workload, policy, numbered).mean()
     expected = made.setting(policy).error
-    print(f"{name} {policy.sample_size}: {expected:.4f}, {expected / truth:.3f} of {keys} releases")
+    print(f"{name} {policy.sampling}: {expected:.4f}, {expected / truth:.3f} of {keys} releases")
     assert abs(expected / truth - 1) < off
     assert all(abs(expected * factor**0.5 / truth - 1) > off for factor in (0.7, 1.3))
 
@@ -79,7 +79,7 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
 
 @pytest.mark.parametrize("size", ["octave", "public", "none"])
 def test_trials_and_rows_are_those_of_a_publication(adult, tuner, size):
-    policy = rp.Policy(*USUAL, sample_size=size, margins=1.0)
+    policy = rp.Policy(**USUAL, sampling=size, margins=1.0)
     setting = tuner("adult").setting(policy)
     raw = collect(list(adult.batches()), adult.schema)
     plan = margins_of(raw, policy)
@@ -92,10 +92,10 @@ def test_trials_and_rows_are_those_of_a_publication(adult, tuner, size):
 @pytest.mark.parametrize("size", ["octave", "public"])
 def test_no_group_is_more_exposed_than_its_limit_allows(tuner, size):
     """Margins may not tell more than the trials they replace."""
-    policy = rp.Policy(*USUAL, sample_size=size)
+    policy = rp.Policy(**USUAL, sampling=size)
     for name in ("adult", "Occupation"):
         alone = tuner(name).setting(policy)
-        both = tuner(name).setting(rp.Policy(*USUAL, sample_size=size, margins=1.0))
+        both = tuner(name).setting(rp.Policy(**USUAL, sampling=size, margins=1.0))
         assert both.group_error >= alone.group_error * 0.99
         assert both.trials <= alone.trials and both.margin_trials > 0
         assert both.error < 0.7 * alone.error
@@ -103,14 +103,14 @@ def test_no_group_is_more_exposed_than_its_limit_allows(tuner, size):
 
 def test_without_a_limit_margins_tell_an_adversary_more(tuner):
     for size in ("none", "paper"):
-        alone = tuner("adult").setting(rp.Policy(*USUAL, sample_size=size))
-        both = tuner("adult").setting(rp.Policy(*USUAL, sample_size=size, margins=1.0))
+        alone = tuner("adult").setting(rp.Policy(**USUAL, sampling=size))
+        both = tuner("adult").setting(rp.Policy(**USUAL, sampling=size, margins=1.0))
         assert both.group_error < alone.group_error and both.margin_trials > 1
         assert both.trials == alone.trials and not both.eligible
 
 
 def test_the_most_exposed_group_is_found_among_all(tuner, monkeypatch):
-    policy = rp.Policy(*USUAL, margins=1.0)
+    policy = rp.Policy(**USUAL, margins=1.0)
     made = tuner("adult")
     quick = made.setting(policy).group_error
     everywhere = "reconpriv.protect.margins.candidates.most_from_margins"
@@ -121,10 +121,10 @@ def test_the_most_exposed_group_is_found_among_all(tuner, monkeypatch):
 
 def test_more_budget_helps_analysts_and_no_margins_tell_nothing(tuner):
     made = tuner("Occupation")
-    errors = [made.setting(rp.Policy(*USUAL, margins=e)).error for e in (0.01, 0.1, 1.0, 4.0)]
+    errors = [made.setting(rp.Policy(**USUAL, margins=e)).error for e in (0.01, 0.1, 1.0, 4.0)]
     assert errors == sorted(errors, reverse=True)
-    alone = made.setting(rp.Policy(*USUAL))
-    tiny = made.setting(rp.Policy(*USUAL, margins=1e-3))
+    alone = made.setting(rp.Policy(**USUAL))
+    tiny = made.setting(rp.Policy(**USUAL, margins=1e-3))
     assert tiny.error == pytest.approx(alone.error, rel=0.02)
     assert tiny.group_error == pytest.approx(alone.group_error, rel=0.02)
     assert tiny.trials == pytest.approx(alone.trials, rel=0.01)
@@ -132,8 +132,8 @@ def test_more_budget_helps_analysts_and_no_margins_tell_nothing(tuner):
 
 def test_named_tables_are_judged_by_themselves(tuner):
     made = tuner("adult")
-    every = made.setting(rp.Policy(*USUAL, margins=1.0))
-    one = made.setting(rp.Policy(*USUAL, margins=rp.Margins(1.0, tables=["sex"])))
+    every = made.setting(rp.Policy(**USUAL, margins=1.0))
+    one = made.setting(rp.Policy(**USUAL, margins=rp.Margins(1.0, tables=["sex"])))
     assert one.error > every.error and one.policy.wanted_margins.tables == (("sex",),)
 
 
@@ -141,8 +141,8 @@ def test_named_tables_are_judged_by_themselves(tuner):
 
 
 def test_margins_are_those_of_the_current_policy_and_never_silent(tuner):
-    few = {"retentions": [0.4, 0.5], "epsilons": [0.3, 0.5], "deltas": [0.1, 0.3]}
-    has = rp.Policy(*USUAL, margins=1.0)
+    few = {"retentions": [0.4, 0.5], "tolerances": [0.3, 0.5], "doubts": [0.1, 0.3]}
+    has = rp.Policy(**USUAL, margins=1.0)
     report = sweep(tuner("Occupation"), target=Target(max_error=0.05), current=has, **few)
     assert {s.margins_epsilon for s in report.settings} == {1.0}
     best = report.recommended
@@ -152,12 +152,12 @@ def test_margins_are_those_of_the_current_policy_and_never_silent(tuner):
     alone = sweep(tuner("Occupation"), target=Target(max_error=0.05), margins=[0], **few)
     assert alone.recommended is None and alone.with_margins is None
     assert "margins" not in alone.verdict + alone.standing
-    both = sweep(tuner("adult"), current=has, margins=[0, 1], retentions=[0.5], deltas=[0.3])
+    both = sweep(tuner("adult"), current=has, margins=[0, 1], retentions=[0.5], doubts=[0.3])
     assert {s.margins_epsilon for s in both.settings} == {None, 1.0}
 
 
 def test_the_current_policy_is_said_to_gain_from_margins(tuner):
-    one = {"retentions": [0.5], "epsilons": [0.5], "deltas": [0.3]}
+    one = {"retentions": [0.5], "tolerances": [0.5], "doubts": [0.3]}
     report = sweep(tuner("Occupation"), **one)
     found, now = report.with_margins, report.current
     assert found.margins_epsilon == 1.0 and now.margins is None
@@ -165,13 +165,13 @@ def test_the_current_policy_is_said_to_gain_from_margins(tuner):
     said = " ".join(str(report).split())
     assert f"its counts would be off by {found.error:.1%} instead of {now.error:.1%}" in said
     assert "a budget of their own" in report.standing
-    has = rp.Policy(*USUAL, margins=1.0)
+    has = rp.Policy(**USUAL, margins=1.0)
     assert sweep(tuner("Occupation"), current=has, margins=[0], **one).with_margins is None
 
 
 def test_of_settings_that_hardly_differ_the_one_that_spends_least_is_recommended(tuner):
-    one = tuner("adult").setting(rp.Policy(*USUAL))
-    with_margins = tuner("adult").setting(rp.Policy(*USUAL, margins=1.0))
+    one = tuner("adult").setting(rp.Policy(**USUAL))
+    with_margins = tuner("adult").setting(rp.Policy(**USUAL, margins=1.0))
 
     def chosen(target, error, group_error):
         more = replace(with_margins, error=error, group_error=group_error)
@@ -187,10 +187,10 @@ def test_of_settings_that_hardly_differ_the_one_that_spends_least_is_recommended
 def test_where_no_margins_can_be_published_the_report_says_why():
     table = pa.table({"sex": ["f"] * 500 + ["m"] * 500, "ill": ["flu", "none"] * 500})
     by_sex = rp.Margins(1.0, tables=["sex"])
-    has = rp.Policy(*USUAL, margins=by_sex)
+    has = rp.Policy(**USUAL, margins=by_sex)
     with rp.read(table, sensitive="ill", public="all") as opened_table:
         made = opened_table.tuner(queries=20)
-        for current, margins in ((rp.Policy(*USUAL), [0, by_sex]), (rp.Policy(*USUAL), None)):
+        for current, margins in ((rp.Policy(**USUAL), [0, by_sex]), (rp.Policy(**USUAL), None)):
             report = sweep(made, retentions=[0.5], margins=margins, current=current)
             assert {s.margins for s in report.settings} == {None} and report.with_margins is None
             gives_away = margins is not None
@@ -217,7 +217,7 @@ ADULT = ("example:adult", "-s", "occupation", "--public", "age,sex,race", "--mis
 
 def test_a_publish_command_has_the_margins_of_its_policy():
     def words(margins):
-        return policy_parts(rp.Policy(*USUAL, margins=margins))[6:]
+        return policy_parts(rp.Policy(**USUAL, margins=margins))[6:]
 
     assert words(None) == [("--margins", "0")] and words(1.0) == [("--margins", "1.0")]
     assert words(0.25) == [("--margins", "0.25")]
@@ -263,5 +263,5 @@ def test_margins_that_the_default_leaves_out_are_not_offered():
     """With one public column, each row of a margin table would be a single group."""
     table = pa.table({"town": list("abcd") * 300, "ill": ["x", "y", "z"] * 400})
     with rp.read(table, sensitive="ill", public="all") as opened:
-        report = opened.tune(queries=50, current=rp.Policy(*USUAL))
+        report = opened.tune(queries=50, current=rp.Policy(**USUAL))
     assert report.with_margins is None and "margins" not in report.standing

@@ -15,7 +15,7 @@ from reconpriv.cells.cube import collect
 from reconpriv.theory.estimation.design import mean_absolute_error
 from reconpriv.tuning.tuner import Tuner
 
-POLICY = rp.Policy(0.5, 0.5, 0.3, sample_size="public", protect={"age": 10})
+POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public", protect={"age": 10})
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +36,9 @@ def raw(table):
     return collect(table.batches(), table.schema)
 
 
-@pytest.mark.parametrize("sample_size", ["public", "octave", "none"])
-def test_the_predicted_error_is_that_of_releases(raw, sample_size):
-    policy = replace(POLICY, sample_size=sample_size)
+@pytest.mark.parametrize("sampling", ["public", "octave", "none"])
+def test_the_predicted_error_is_that_of_releases(raw, sampling):
+    policy = replace(POLICY, sampling=sampling)
     workload = make_workload(raw, queries=300)
     predicted = Tuner.on(raw, workload).setting(policy).error
     found = simulated_errors(raw, workload, policy, [numbered_key(i) for i in range(120)])
@@ -49,7 +49,9 @@ def test_the_predicted_error_is_that_of_releases(raw, sample_size):
 
 
 def test_without_noise_the_error_is_the_bias_of_shares(raw):
-    policy = rp.Policy(1 - 1e-9, 0.5, 0.3, sample_size="none", protect={"age": "*"})
+    policy = rp.Policy(
+        retention=1 - 1e-9, tolerance=0.5, doubt=0.3, sampling="none", protect={"age": "*"}
+    )
     workload = make_workload(raw, queries=200)
     by_hand = []
     frame = raw.group_table().to_pandas()

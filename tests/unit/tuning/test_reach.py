@@ -18,7 +18,7 @@ from reconpriv.tuning.report import Target
 from reconpriv.tuning.sweep import EXACT, sweep
 
 RECOMMENDED = rp.preset("recommended")
-GRID = {"retentions": [0.3, 0.5], "sample_sizes": ["octave", "public"]}
+GRID = {"retentions": [0.3, 0.5], "samplings": ["octave", "public"]}
 FIGURES = {goal.field: goal.figure for goal in GOALS if goal.field != "rho2"}
 DIRECTIONS = {"max_error": 1, "max_reconstructed": 1, "max_pooled": 1, "min_group_error": -1}
 
@@ -52,7 +52,7 @@ def pooled(tuner):
 def every(tuner, pooled):
     """All settings of the grid, each with its figure of pooling."""
     settings = sweep(tuner, current=RECOMMENDED, **GRID).settings
-    assert len(settings) == 2 * 2 * len(EXACT.deltas)
+    assert len(settings) == 2 * 2 * len(EXACT.doubts)
     return [replace(one, pooled=pooled(one.policy)) for one in settings if one.eligible]
 
 
@@ -142,13 +142,13 @@ def test_the_obstacle_is_one_sentence(every, tuned):
 
 
 def test_what_is_slow_to_judge_is_tried_only_if_nothing_else_reaches_the_target(tuner):
-    """With margins: the current sample size and single records first."""
+    """With margins: the current sampling rule and single records first."""
     first = sweep(tuner, current=RECOMMENDED, target=Target(max_error=0.9))
     assert first.recommended is not None
-    assert {one.sample_size for one in first.settings} == {"octave"}
+    assert {one.sampling for one in first.settings} == {"octave"}
     assert max(one.retention for one in first.settings) == 0.5
     every = sweep(tuner, current=RECOMMENDED, target=Target(max_error=1e-6))
-    assert {one.sample_size for one in every.settings} == {"octave", "public"}
+    assert {one.sampling for one in every.settings} == {"octave", "public"}
     assert {one.retention for one in every.settings} == {*EXACT.retentions}
     assert {(one.bound, one.margins_epsilon) for one in every.settings} == {("exact", 1.0)}
     overview = sweep(tuner, current=RECOMMENDED)

@@ -18,7 +18,7 @@ from reconpriv.attacks.statistics import relative_error
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import policy_parts
 from reconpriv.policy.exposure import largest_exposed
-from reconpriv.policy.sample_sizes import sample_limits
+from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.publish_cube import published_cube
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.tails.exact import exact_tails
@@ -32,12 +32,12 @@ from reconpriv.tuning.sentences import risk
 from tail_referee import tails_of_trials
 
 KEYS = 40
-USUAL = (0.5, 0.5, 0.3)
+USUAL = {"retention": 0.5, "tolerance": 0.5, "doubt": 0.3}
 
 
 def sweep(tuner, **given):
     """Settings by the paper's bound unless another policy is in use."""
-    return sweeping.sweep(tuner, **{"current": rp.Policy(*USUAL), **given})
+    return sweeping.sweep(tuner, **{"current": rp.Policy(**USUAL), **given})
 
 
 @pytest.fixture(scope="module")
@@ -108,11 +108,11 @@ def close_enough(size, count, trials, p, m, epsilon):
 
 
 @pytest.mark.parametrize("policy", [
-    rp.Policy(0.8, 0.8, 0.3),
-    rp.Policy(0.8, 0.8, 0.3, sample_size="public"),
-    rp.Policy(0.8, 0.5, 0.3, bound="exact", unattainable="one-trial"),
-    rp.Policy(0.8, 0.8, 0.3, exposed_above=0.4),
-    rp.Policy(0.8, 0.8, 0.3, harmless=("x", "w")),
+    rp.Policy(retention=0.8, tolerance=0.8, doubt=0.3),
+    rp.Policy(retention=0.8, tolerance=0.8, doubt=0.3, sampling="public"),
+    rp.Policy(retention=0.8, tolerance=0.5, doubt=0.3, bound="exact", unattainable="one-trial"),
+    rp.Policy(retention=0.8, tolerance=0.8, doubt=0.3, exposed_above=0.4),
+    rp.Policy(retention=0.8, tolerance=0.8, doubt=0.3, harmless=("x", "w")),
 ], ids=["octave", "public", "exact", "above", "harmless"])  # fmt: skip
 def test_figures_equal_brute_force_on_a_made_table(made, policy):
     policy = policy.on(made.schema)
@@ -143,7 +143,7 @@ def test_figures_equal_brute_force_on_a_made_table(made, policy):
 def test_figures_agree_with_simulation_and_wrong_trials_do_not(adult, tuner, size, above):
     """Within 3 standard errors of 40 keys; not so with 30 % fewer or 30 % more trials."""
     # At p = .5 the few values of a small count hide that there are 26 instead of 20.
-    policy = rp.Policy(0.4, 0.5, 0.3, sample_size=size, exposed_above=above)
+    policy = rp.Policy(retention=0.4, tolerance=0.5, doubt=0.3, sampling=size, exposed_above=above)
     target = AttackedTable.of(adult, policy)
     batch, m = target.batch, adult.schema.domain_size
     frequency = largest_exposed(batch, policy)
@@ -163,13 +163,13 @@ def test_figures_agree_with_simulation_and_wrong_trials_do_not(adult, tuner, siz
 
 
 def test_pooling_is_measured_by_the_same_yardstick(adult, tuner):
-    strict = rp.Policy(0.5, 0.5, 0.05, bound="exact", sample_size="public")
+    strict = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.05, bound="exact", sampling="public")
     alone, pooled = tuner.setting(strict).reconstructed, pooled_share(tuner.cube, strict)
     # Adult by age, sex, race: .44 from the groups' own records, .90 with their neighbours.
     assert alone < 0.5 and pooled > 0.8
-    above = rp.Policy(*USUAL, exposed_above=0.25)
+    above = rp.Policy(**USUAL, exposed_above=0.25)
     assert pooled_share(tuner.cube, strict, above) < 0.25  # as many live in such groups
-    nothing = rp.Policy(*USUAL, exposed_above=0.99)
+    nothing = rp.Policy(**USUAL, exposed_above=0.99)
     assert pooled_share(tuner.cube, nothing) < 0.01
 
 
@@ -178,11 +178,11 @@ def test_pooling_is_measured_by_the_same_yardstick(adult, tuner):
 
 def test_every_setting_of_a_sweep_is_judged_by_the_current_policy(tuner):
     """A smaller ε or a larger φ must not look safer because fewer estimates count."""
-    current = rp.Policy(*USUAL, exposed_above=0.25)
-    report = sweep(tuner, retentions=[0.5], epsilons=[0.3, 0.5], deltas=[0.3], margins=[0],
+    current = rp.Policy(**USUAL, exposed_above=0.25)
+    report = sweep(tuner, retentions=[0.5], tolerances=[0.3, 0.5], doubts=[0.3], margins=[0],
                    exposed_above=[0.0, 0.25, 0.5], current=current)  # fmt: skip
-    assert {(s.judged_epsilon, s.judged_above) for s in report.settings} == {(0.5, 0.25)}
-    by = {(s.epsilon, s.exposed_above, s.sample_size): s.reconstructed for s in report.settings}
+    assert {(s.judged_tolerance, s.judged_above) for s in report.settings} == {(0.5, 0.25)}
+    by = {(s.tolerance, s.exposed_above, s.sampling): s.reconstructed for s in report.settings}
     assert by[0.5, 0.25, "octave"] == tuner.setting(current).reconstructed
     # With ε = .3 and with φ = .5 more trials are published: more people are reconstructed.
     assert by[0.3, 0.25, "octave"] > by[0.5, 0.25, "octave"] < by[0.5, 0.5, "octave"]
@@ -199,14 +199,14 @@ def test_the_figures_of_a_recommendation_are_those_of_the_policy_in_use(tuner, e
 
     def tuned(current, target):
         measure = partial(pooled_share, tuner.cube, exposing=current)
-        return sweep(tuner, retentions=[0.4, 0.5], epsilons=[0.4, 0.6, 0.8], target=target,
+        return sweep(tuner, retentions=[0.4, 0.5], tolerances=[0.4, 0.6, 0.8], target=target,
                      margins=[0], current=current, pooled=measure)  # fmt: skip
 
-    first = rp.Policy(0.5, epsilon, 0.3, **exposure).on(tuner.schema)
+    first = rp.Policy(retention=0.5, tolerance=epsilon, doubt=0.3, **exposure).on(tuner.schema)
     now = tuner.setting(first)
     target = Target(max_reconstructed=0.9 * now.reconstructed)
     best = tuned(first, target).recommended
-    assert best.epsilon != epsilon and best.reconstructed <= 0.9 * now.reconstructed
+    assert best.tolerance != epsilon and best.reconstructed <= 0.9 * now.reconstructed
     taken = tuned(best.policy.on(tuner.schema), target)
     assert not taken.misses and taken.current == replace(best, efficient=False)
 
@@ -214,18 +214,21 @@ def test_the_figures_of_a_recommendation_are_those_of_the_policy_in_use(tuner, e
 def test_what_counts_as_close_does_not_depend_on_the_policy(tuner):
     """Without sampling, ε and δ change nothing that is published."""
     same = {
-        tuner.setting(rp.Policy(0.5, epsilon, delta, sample_size="none")).reconstructed
+        tuner.setting(
+            rp.Policy(retention=0.5, tolerance=epsilon, doubt=delta, sampling="none")
+        ).reconstructed
         for epsilon in (0.2, 0.5, 0.9)
         for delta in (0.1, 0.5)
     }
     pooled = {
-        pooled_share(tuner.cube, rp.Policy(0.5, e, 0.3, sample_size="none")) for e in (0.2, 0.9)
+        pooled_share(tuner.cube, rp.Policy(retention=0.5, tolerance=e, doubt=0.3, sampling="none"))
+        for e in (0.2, 0.9)
     }
     assert len(same) == len(pooled) == 1
 
 
 def test_what_counts_as_exposed_has_a_sentence_of_its_own(tuner):
-    policy = rp.Policy(*USUAL, exposed_above=0.25, harmless=("Sales",))
+    policy = rp.Policy(**USUAL, exposed_above=0.25, harmless=("Sales",))
     found = tuner.setting(policy.on(tuner.schema))
     said = risk(found)
     assert "estimates the share of its most exposed value within ±50% for" in said
@@ -238,14 +241,14 @@ def test_what_counts_as_exposed_has_a_sentence_of_its_own(tuner):
         "Only values that more than 25% of a group hold count as exposed here, as under the current"
         " policy."
     )
-    assert "Only values" not in risk(tuner.setting(rp.Policy(*USUAL)))
+    assert "Only values" not in risk(tuner.setting(rp.Policy(**USUAL)))
 
 
 def test_margins_add_what_they_tell(tuner):
     for size in ("octave", "public", "none", "paper"):
-        alone = tuner.setting(rp.Policy(*USUAL, sample_size=size))
-        both = tuner.setting(rp.Policy(*USUAL, sample_size=size, margins=1.0))
-        if alone.sampling.counts_margins:
+        alone = tuner.setting(rp.Policy(**USUAL, sampling=size))
+        both = tuner.setting(rp.Policy(**USUAL, sampling=size, margins=1.0))
+        if alone.sampling_rule.counts_margins:
             # Margins take the place of trials.
             assert both.reconstructed == pytest.approx(alone.reconstructed, abs=0.03)
         else:
@@ -254,12 +257,12 @@ def test_margins_add_what_they_tell(tuner):
 
 def test_without_an_exposed_value_nobody_is_at_risk(tuner):
     for margins in (None, 1.0):
-        policy = rp.Policy(*USUAL, exposed_above=0.995, margins=margins)
+        policy = rp.Policy(**USUAL, exposed_above=0.995, margins=margins)
         found = tuner.setting(replace(policy, harmless=("Sales",)).on(tuner.schema))
         assert found.reconstructed < 0.01
     table = pa.table({"g": ["a", "b"] * 100, "s": ["x", "x", "y", "y", "z", "z"] * 33 + ["x"] * 2})
     with rp.read(table, sensitive="s", public="all") as opened:
-        report = opened.tune(queries=20, current=rp.Policy(*USUAL, exposed_above=0.6))
+        report = opened.tune(queries=20, current=rp.Policy(**USUAL, exposed_above=0.6))
     now = report.current
     assert (now.reconstructed, now.worst_group, now.worst_share, now.pooled) == (0, 0, 0, 0)
     assert (
@@ -301,7 +304,7 @@ def test_a_limit_on_the_reconstructed_is_kept_by_the_most_accurate_setting(repor
 
 
 def test_a_limit_on_the_reconstructed_that_nothing_keeps(tuner, report_for):
-    report = sweep(tuner, retentions=[0.5], epsilons=[0.5], target=Target(max_reconstructed=0.01),
+    report = sweep(tuner, retentions=[0.5], tolerances=[0.5], target=Target(max_reconstructed=0.01),
                    margins=[0])  # fmt: skip
     assert report.recommended is None and report.needed is None
     least = min(s.reconstructed for s in report.settings if s.eligible)
@@ -312,7 +315,7 @@ def test_a_limit_on_the_reconstructed_that_nothing_keeps(tuner, report_for):
 
 
 def test_with_an_error_as_many_values_as_possible_are_protected(tuner):
-    one = tuner.setting(rp.Policy(*USUAL))
+    one = tuner.setting(rp.Policy(**USUAL))
     wide = replace(one, exposed_above=0.25, error=0.8 * one.error, group_error=2 * one.group_error)
     assert recommend([one, wide], Target(max_error=one.error)) == one
     assert recommend([one, wide], Target(max_error=0.9 * one.error)) == wide
@@ -324,10 +327,10 @@ def test_a_limit_on_pooling_is_kept_by_measuring(adult, tuner):
 
     def measure(policy):
         asked.append(policy)
-        return pooled_share(tuner.cube, policy, rp.Policy(*USUAL))
+        return pooled_share(tuner.cube, policy, rp.Policy(**USUAL))
 
     target = Target(max_pooled=0.8)
-    report = sweep(tuner, epsilons=[0.5, 0.9], target=target, margins=[0], pooled=measure)
+    report = sweep(tuner, tolerances=[0.5, 0.9], target=target, margins=[0], pooled=measure)
     best = report.recommended
     assert best.pooled <= 0.8 < report.current.pooled and report.misses == ("max_pooled",)
     assert len(asked) < 15 and best in report.settings
@@ -343,15 +346,15 @@ def test_a_limit_on_pooling_is_kept_by_measuring(adult, tuner):
 
 
 def test_exact_tails_are_swept_by_a_small_grid(tuner):
-    current = rp.Policy(0.5, 0.5, 0.05, bound="exact", sample_size="public")
+    current = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.05, bound="exact", sampling="public")
     report = sweep(
         tuner, retentions=[0.5, 0.7], current=current, target=Target(max_reconstructed=0.7)
     )
     assert {s.bound for s in report.settings} == {"exact"}
-    assert {s.delta for s in report.settings} == {*sweeping.EXACT.deltas}
-    assert {s.epsilon for s in report.settings} == {0.5}
+    assert {s.doubt for s in report.settings} == {*sweeping.EXACT.doubts}
+    assert {s.tolerance for s in report.settings} == {0.5}
     best = report.recommended
-    assert best.reconstructed <= 0.7 and best.worst_group <= 1 - 2 * best.delta + 1e-9
+    assert best.reconstructed <= 0.7 and best.worst_group <= 1 - 2 * best.doubt + 1e-9
     assert "bound exact" in report.verdict and not report.no_margins
 
 
@@ -364,7 +367,7 @@ FEW = ("--queries", 100, "-p", "0.4,0.5", "-d", "0.3,0.5", "--margins", 0)
 
 def test_a_publish_command_says_what_is_exposed():
     def words(**exposure):
-        return policy_parts(rp.Policy(*USUAL, **exposure))[5:-1]
+        return policy_parts(rp.Policy(**USUAL, **exposure))[5:-1]
 
     every = ("--exposed-above", "0")
     assert words() == [every]
@@ -395,8 +398,8 @@ def test_a_preset_is_the_policy_to_compare_with(cli):
                "--json")  # fmt: skip
     found = json.loads(done.out)
     now = found["current"]
-    assert (now["retention"], now["delta"]) == (0.4, 0.05)
-    assert (now["bound"], now["sample_size"]) == ("exact", "public")
+    assert (now["retention"], now["doubt"]) == (0.4, 0.05)
+    assert (now["bound"], now["sampling"]) == ("exact", "public")
     assert {setting["bound"] for setting in found["settings"]} == {"exact"}
 
 

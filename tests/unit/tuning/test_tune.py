@@ -21,8 +21,8 @@ from reconpriv.cli.commands.tune import command_for, parse_numbers, policy_in_us
 from reconpriv.cli.options.policy import PolicyOptions
 from reconpriv.cli.options.table import TableOptions
 from reconpriv.errors import PolicyError
-from reconpriv.policy.policy import SAMPLE_SIZES
-from reconpriv.policy.sample_sizes import private_size
+from reconpriv.policy.policy import SAMPLING_RULES
+from reconpriv.policy.sampling_rules import private_size
 from reconpriv.show.results.tuning import spread_out, tune_document
 from reconpriv.show.text import as_text
 from reconpriv.theory.estimation.design import coin_spread, exact_spread, group_error, mixing
@@ -37,12 +37,12 @@ from shell import pasted
 
 SENSITIVE = ("Education", "Occupation")
 # A policy that samples hard, so that an s that is off by 30 % shows.
-HARD = (0.8, 0.8, 0.3)
+HARD = {"retention": 0.8, "tolerance": 0.8, "doubt": 0.3}
 KEYS, QUERIES = 20, 1_000
 # Closed forms: hundreds of settings in a second.
 PAPER = rp.preset("paper")
 # A coarser grid than the default one, for what is claimed of every setting that was tried.
-FEW = {"epsilons": [0.3, 0.5, 0.9], "deltas": [0.1, 0.3, 0.5]}
+FEW = {"tolerances": [0.3, 0.5, 0.9], "doubts": [0.1, 0.3, 0.5]}
 
 
 def sweep(tuner, **given):
@@ -132,8 +132,8 @@ def test_the_adversarys_error_is_that_of_lemma_1():
 @pytest.fixture(scope="module")
 def simulated(census_tables, tuner):
     @cache
-    def mean_error(sensitive, size, parameters=HARD, keys=KEYS):
-        table, policy = census_tables(sensitive), rp.Policy(*parameters, sample_size=size)
+    def mean_error(sensitive, size, keys=KEYS, **parameters):
+        table, policy = census_tables(sensitive), rp.Policy(**(parameters or HARD), sampling=size)
         raw = collect(table.batches(), table.schema)
         numbered = [numbered_key(i) for i in range(keys)]
         return simulated_errors(raw, tuner(sensitive).workload, policy, numbered).mean()
@@ -145,7 +145,7 @@ def test_an_error_simulated_in_memory_is_that_of_a_release(
     census_tables, tuner, simulated, tmp_path
 ):
     table, pool = census_tables("Education"), tuner("Education").workload
-    release = table.publish(rp.Policy(*HARD), tmp_path / "r", key=numbered_key(0))
+    release = table.publish(rp.Policy(**HARD), tmp_path / "r", key=numbered_key(0))
     found = simulated("Education", "octave", keys=1)
     assert found == pytest.approx(release.workload_error(pool), rel=1e-9)
 
@@ -158,7 +158,7 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
     tuner, simulated, sensitive, size
 ):
     """Within 5 %; not so with a p or an s that is off by 30 %, either way."""
-    made, policy = tuner(sensitive), rp.Policy(*HARD, sample_size=size)
+    made, policy = tuner(sensitive), rp.Policy(**HARD, sampling=size)
     truth = simulated(sensitive, size)
     expected = made.setting(policy).error
     print(f"{sensitive} {size}: {expected:.4f}, {expected / truth:.3f} of {KEYS} releases")
@@ -168,7 +168,7 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
     members = queries.members(lines.frequency[lines.line], lines.line, policy)
     sums = queries.sums(policy, members, design.limits, lines.line)
     # 1.3 times 0.8 is no probability: upwards it is the share replaced that is 30 % too small.
-    for p in (0.7 * HARD[0], 1 - 0.7 * (1 - HARD[0])):
+    for p in (0.7 * HARD["retention"], 1 - 0.7 * (1 - HARD["retention"])):
         wrong = asked.errors(queries.variance(sums, p)) @ asked.weight
         assert abs(wrong / truth - 1) > 0.05
     for factor in (0.7, 1.3) if size != "none" else ():
@@ -177,17 +177,17 @@ def test_expected_errors_agree_with_simulation_and_wrong_ones_do_not(
             return np.floor(private_size(groups.classes, policy, groups.domain_size) * factor)
 
         name = f"{factor} times"
-        with SAMPLE_SIZES.including(replace(SAMPLE_SIZES[size], name=name, limit=limit)):
-            wrong = made.setting(rp.Policy(*HARD, sample_size=name)).error
+        with SAMPLING_RULES.including(replace(SAMPLING_RULES[size], name=name, limit=limit)):
+            wrong = made.setting(rp.Policy(**HARD, sampling=name)).error
         assert abs(wrong / truth - 1) > 0.05
 
 
 @pytest.mark.parametrize("sensitive", SENSITIVE)
 def test_the_approximation_of_algorithm_1_is_within_5_percent(tuner, simulated, sensitive):
     """Not with fewer trials: with those of HARD, about four a group, it is 6 % too low."""
-    parameters = (0.5, 0.9, 0.3)
-    setting = tuner(sensitive).setting(rp.Policy(*parameters, sample_size="paper"))
-    ratio = setting.error / simulated(sensitive, "paper", parameters)
+    parameters = {"retention": 0.5, "tolerance": 0.9, "doubt": 0.3}
+    setting = tuner(sensitive).setting(rp.Policy(**parameters, sampling="paper"))
+    ratio = setting.error / simulated(sensitive, "paper", **parameters)
     print(f"{sensitive} paper: {setting.error:.4f}, {ratio:.3f} of {KEYS} releases")
     assert setting.approximate and abs(ratio - 1) < 0.05
 
@@ -212,7 +212,7 @@ policies = st.builds(
     epsilon=st.floats(0.05, 1.0),
     delta=st.floats(0.02, 0.98),
     bound=st.sampled_from([name for name in BOUNDS if name != "exact"]),
-    sample_size=st.sampled_from([*SAMPLE_SIZES]),
+    sampling=st.sampled_from([*SAMPLING_RULES]),
     unattainable=st.just("one-trial"),
 )
 
@@ -227,7 +227,7 @@ def test_violations_are_the_audits_and_trials_the_publications(tmp_path_factory,
             report = table.audit(policy)
             assert setting.violating_groups == report.violating_groups
             assert setting.violating_records == report.violating_records
-            if policy.sample_size == "paper":
+            if policy.sampling == "paper":
                 continue
             folder = tmp_path_factory.mktemp("r") / "r"
             written = table.publish(policy, folder, key=rp.Key.test()).written
@@ -241,7 +241,13 @@ def test_bounds_whose_worst_value_is_unknown_are_counted_as_in_an_audit(bound):
     def own(count):
         return BOUNDS["hoeffding"].tails(count)
 
-    policy = rp.Policy(0.6, 0.5, 0.1, bound=own if bound == "own" else "exact", sample_size="paper")
+    policy = rp.Policy(
+        retention=0.6,
+        tolerance=0.5,
+        doubt=0.1,
+        bound=own if bound == "own" else "exact",
+        sampling="paper",
+    )
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         setting = table.tuner(queries=100).setting(policy)
         report = table.audit(policy)
@@ -257,8 +263,9 @@ def test_stricter_is_never_less_private(rows, policy, factor):
     """A larger δ: no fewer violations, no more trials, no group more exposed."""
     with opened(rows) as table:
         made = Tuner.of(table.batches(), table.schema, queries=20)
-    stricter = rp.Policy(policy.retention, policy.epsilon, min(policy.delta * factor, 0.99),
-                         bound=policy.bound, sample_size=policy.sample_size)  # fmt: skip
+    stricter = rp.Policy(retention=policy.retention, tolerance=policy.tolerance,
+    doubt=min(policy.doubt * factor, 0.99),
+                         bound=policy.bound, sampling=policy.sampling)  # fmt: skip
     loose, strict = made.setting(policy), made.setting(stricter)
     assert strict.violating_groups >= loose.violating_groups
     assert strict.trials <= loose.trials
@@ -270,7 +277,10 @@ def test_stricter_is_never_less_private(rows, policy, factor):
 def test_a_larger_p_tells_more_to_everybody(rows, p, more):
     with opened(rows) as table:
         made = Tuner.of(table.batches(), table.schema, queries=20)
-    low, high = (made.setting(rp.Policy(x, 0.5, 0.3, sample_size="none")) for x in (p, p + more))
+    low, high = (
+        made.setting(rp.Policy(retention=x, tolerance=0.5, doubt=0.3, sampling="none"))
+        for x in (p, p + more)
+    )
     assert high.error < low.error and high.group_error < low.group_error
     assert high.posterior > low.posterior and high.local_dp_epsilon > low.local_dp_epsilon
 
@@ -280,7 +290,7 @@ def test_a_larger_p_tells_more_to_everybody(rows, p, more):
 
 def test_efficient_settings_are_those_of_the_definition(tuner):
     report = sweep(tuner("Education"), retentions=[0.3, 0.5, 0.7], **FEW,
-                   sample_sizes=["none", "octave", "public", "paper"])  # fmt: skip
+                   samplings=["none", "octave", "public", "paper"])  # fmt: skip
     eligible = [s for s in report.settings if s.eligible]
 
     def figures(one):
@@ -296,16 +306,20 @@ def test_efficient_settings_are_those_of_the_definition(tuner):
     expected = [s.eligible and not beaten(s) for s in report.settings]
     assert [s.efficient for s in report.settings] == expected
     assert any(expected) and not all(s.efficient for s in eligible)
-    assert not any(s.efficient for s in report.settings if s.sample_size == "paper")
+    assert not any(s.efficient for s in report.settings if s.sampling == "paper")
     assert all(s.efficient for s in mark_efficient(2 * eligible[:1]))
 
 
 def test_settings_that_break_their_promise_are_not_eligible(adult):
     made = adult.tuner(queries=200)
-    assert not made.setting(rp.Policy(0.5, 0.5, 0.3, sample_size="none")).eligible
-    assert not made.setting(rp.Policy(0.9, 0.9, 0.9)).eligible  # s(1) < 1
-    assert made.setting(rp.Policy(0.02, 0.1, 0.3, sample_size="none")).eligible
-    assert made.setting(rp.Policy(0.5, 0.5, 0.3)).eligible
+    assert not made.setting(
+        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
+    ).eligible
+    assert not made.setting(rp.Policy(retention=0.9, tolerance=0.9, doubt=0.9)).eligible  # s(1) < 1
+    assert made.setting(
+        rp.Policy(retention=0.02, tolerance=0.1, doubt=0.3, sampling="none")
+    ).eligible
+    assert made.setting(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)).eligible
 
 
 def test_a_recommendation_reaches_its_target_and_no_eligible_one_is_safer(adult):
@@ -362,7 +376,7 @@ def belief(p, m, rho1=0.1):
 @pytest.mark.parametrize("max_error", [0.12, 0.15, 0.2, 0.3, 0.5])
 @pytest.mark.parametrize("p", [0.35, 0.5, 0.62])
 def test_an_error_alone_never_weakens_what_a_single_record_is_protected_by(adult, max_error, p):
-    current = rp.Policy(p, 0.5, 0.3)
+    current = rp.Policy(retention=p, tolerance=0.5, doubt=0.3)
     report = sweep(adult_tuner(adult), target=Target(max_error=max_error), current=current)
     limit = belief(p, 15)
     assert report.current.posterior == report.posterior_allowed == pytest.approx(limit)
@@ -408,14 +422,14 @@ def test_no_setting_that_promises_less_for_nothing_is_the_nearest():
         asked = {"max_error": 0.01, "queries": 20, "margins": [0]}
         report = tuned(table, **asked)
         assert report.recommended is None and report.nearest == report.current
-        loose = rp.Policy(0.5, 0.3, 0.1)
+        loose = rp.Policy(retention=0.5, tolerance=0.3, doubt=0.1)
         assert tuned(table, **asked, current=loose).nearest.policy == loose
         other = tuned(table, **asked, retentions=[0.3, 0.4], rho2=0.3).nearest
     as_close = [
         s for s in report.settings if s.retention == 0.5 and s.error == report.nearest.error
     ]
     assert len(as_close) > 1
-    assert other.delta > 0.1
+    assert other.doubt > 0.1
 
 
 def test_the_nearest_setting_is_said_to_be_one_that_protects_records(adult):
@@ -444,13 +458,15 @@ def test_where_the_stated_belief_is_in_the_way_the_larger_one_is_named(adult):
     ({"rho2": 0.7, "min_group_error": 0.5}, ("min_group_error",)),
 ])  # fmt: skip
 def test_the_report_says_where_the_current_policy_stands(adult, target, misses):
-    current = rp.Policy(0.5, 0.5, 0.3, sample_size="public")
+    current = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="public")
     made = adult_tuner(adult)
     report = sweep(made, target=Target(**target), current=current, **FEW)
     assert report.current == made.setting(current)
     assert report.misses == misses and report.current_meets_target == (not misses)
     assert ("It meets the target." in report.standing) == (not misses)
-    assert str(report).startswith("Current policy: p = 0.5, ε = 0.5, δ = 0.3, sample size public, ")
+    assert str(report).startswith(
+        "Current policy: p = 0.5, tolerance 0.5, doubt 0.3, sampling rule public, "
+    )
     html = report._repr_html_()
     assert html.index("Current policy") < html.index(report.verdict.split("=")[0])
     plain = report.as_dict()
@@ -460,9 +476,15 @@ def test_the_report_says_where_the_current_policy_stands(adult, target, misses):
 
 def test_a_current_policy_that_breaks_its_promise_does_not_meet_a_target(adult):
     for policy, says in (
-        (rp.Policy(0.5, 0.5, 0.3, sample_size="none"), "stay open to reconstruction"),
-        (rp.Policy(0.5, 0.5, 0.3, sample_size="paper"), "leak the largest exposed frequency"),
-        (rp.Policy(0.9, 0.9, 0.9), "not even one trial is private"),
+        (
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+            "stay open to reconstruction",
+        ),
+        (
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="paper"),
+            "leak the largest exposed frequency",
+        ),
+        (rp.Policy(retention=0.9, tolerance=0.9, doubt=0.9), "not even one trial is private"),
     ):
         report = sweep(adult_tuner(adult), target=Target(max_error=1.0), current=policy, **FEW)
         assert report.current_meets_target is False and says in report.standing
@@ -471,7 +493,7 @@ def test_a_current_policy_that_breaks_its_promise_does_not_meet_a_target(adult):
 
 def test_a_current_policy_that_alone_reaches_the_target_is_recommended(adult):
     made = adult_tuner(adult)
-    current = rp.Policy(0.5, 0.35, 0.15)
+    current = rp.Policy(retention=0.5, tolerance=0.35, doubt=0.15)
     now = made.setting(current)
     report = sweep(made, retentions=[0.1], target=Target(max_error=now.error), current=current)
     assert report.recommended == now
@@ -482,7 +504,7 @@ def test_the_current_policy_is_that_of_publish_unless_another_is_given():
 
 
 def test_of_settings_that_hardly_differ_the_smallest_p_is_recommended(adult):
-    one = adult_tuner(adult).setting(rp.Policy(0.5, 0.5, 0.3))
+    one = adult_tuner(adult).setting(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     settings = [
         replace(one, retention=p, error=0.1, group_error=g)
         for p, g in ((0.5, 0.2000), (0.45, 0.1995), (0.4, 0.1981), (0.3, 0.1900))
@@ -504,8 +526,8 @@ def test_no_table_of_a_report_is_broken_at_80_columns(adult, tuner):
         assert max(map(len, text.splitlines())) <= 80
         words = set(text.split())
         heads = (
-            "p ε δ sample size margins error most exposed group reconstructed worst ρ2 local-DP"
-            " violating trials now"
+            "p tolerance doubt sampling margins error most exposed group reconstructed worst ρ2"
+            " local-DP violating trials now"
         )
         assert set(heads.split()) <= words
         for setting in [report.current, *spread_out(report)]:
@@ -517,7 +539,7 @@ def test_no_table_of_a_report_is_broken_at_80_columns(adult, tuner):
 
 def test_settings_past_the_range_are_left_out_and_counted(adult):
     report = tuned(adult,
-        retentions=[0.1, 0.9], epsilons=[0.5, 1.3], deltas=[0.3], sample_sizes="octave",
+        retentions=[0.1, 0.9], tolerances=[0.5, 1.3], doubts=[0.3], samplings="octave",
         margins=[0], queries=200,
     )  # fmt: skip
     assert report.left_out == 1 and len(report.settings) == 3
@@ -526,13 +548,13 @@ def test_settings_past_the_range_are_left_out_and_counted(adult):
 @pytest.mark.parametrize(("arguments", "says"), [
     ({"retentions": []}, "no retention"),
     ({"retentions": [1.5]}, "between 0 and 1"),
-    ({"sample_sizes": []}, "no sample size"),
-    ({"sample_sizes": "some"}, "no sample size called"),
+    ({"samplings": []}, "no sampling rule"),
+    ({"samplings": "some"}, "no sampling rule called"),
     ({"max_error": 0}, "above 0"),
     ({"rho2": 0.05}, "between ρ1"),
     ({"rho1": 2.0}, "ρ1"),
-    ({"epsilons": [1.99]}, "past the range"),
-    ({"retentions": np.linspace(0.01, 0.99, 500), "deltas": np.linspace(0.01, 0.99, 500)}, "more"),
+    ({"tolerances": [1.99]}, "past the range"),
+    ({"retentions": np.linspace(0.01, 0.99, 500), "doubts": np.linspace(0.01, 0.99, 500)}, "more"),
     ({"bound": lambda count: None}, "rounds the largest frequency up"),
     ({"max_reconstructed": 0.0}, "strictly between 0 and 1"),
     ({"max_reconstructed": 1.0}, "by its own records"),
@@ -566,7 +588,7 @@ def test_missing_and_odd_public_values_are_queried_too():
         made = opened_table.tuner(queries=200)
         asked = made.queries.questions
         assert asked.weight.sum() == pytest.approx(1)
-        assert made.setting(rp.Policy(0.5, 0.5, 0.3)).error > 0
+        assert made.setting(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)).error > 0
 
 
 # The command line.
@@ -615,8 +637,10 @@ def test_the_command_prints_the_publish_command_that_it_recommends(
     done = cli(*words)
     assert done.code == 0, done.err
     best = found["recommended"]
-    policy = rp.Policy(best["retention"], best["epsilon"], best["delta"], bound=best["bound"],
-                       exposed_above=0.3, harmless=['a, "v"', "z"], sample_size=best["sample_size"],
+    policy = rp.Policy(retention=best["retention"], tolerance=best["tolerance"],
+                       doubt=best["doubt"],
+                       bound=best["bound"],
+                       exposed_above=0.3, harmless=['a, "v"', "z"], sampling=best["sampling"],
                        margins=best["margins"])  # fmt: skip
     with rp.read("my table.csv", sensitive="it's", public=['a "b", c', "the age", "pay"],
                  domain=domain, missing="drop", sql=sql,
@@ -664,17 +688,17 @@ def test_a_command_that_would_be_refused_is_not_printed(cli, tmp_path):
 
 def test_the_command_repeats_no_password():
     options = TableOptions("postgresql://me:secret/word@host/db", "s", table="people")
-    command = command_for(options, rp.Policy(0.5, 0.5, 0.3))
+    command = command_for(options, rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     assert "secret" not in command
     assert command.startswith('reconpriv publish "$DATABASE_URL" release/ -s s --table people')
 
 
 def test_the_current_policy_on_the_command_line(cli):
-    done = cli("tune", *ADULT, "--max-error", 0.16, "--current", "p=0.4, sample-size=public",
+    done = cli("tune", *ADULT, "--max-error", 0.16, "--current", "p=0.4, sampling=public",
                "--queries", 100, "-e", 0.5, "--json")  # fmt: skip
     now = json.loads(done.out)["current"]
-    assert (now["retention"], now["epsilon"], now["delta"]) == (0.4, 0.5, 0.3)
-    assert now["sample_size"] == "public"
+    assert (now["retention"], now["tolerance"], now["doubt"]) == (0.4, 0.5, 0.3)
+    assert now["sampling"] == "public"
     best = json.loads(done.out)["recommended"] or json.loads(done.out)["nearest"]
     assert best["retention"] <= 0.4
     few = ("--max-error", 0.1, "--margins", 0, "-e", "0.3,0.5,0.9", "-d", "0.1,0.3,0.5")
@@ -695,7 +719,7 @@ def test_the_current_policy_on_the_command_line(cli):
         "p=0.5,p=0.6",
         "p=0.5,,",
         "p=2",
-        "sample-size=some",
+        "sampling=some",
         "exposed-above=1",
     ],
 )

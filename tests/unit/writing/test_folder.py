@@ -34,7 +34,9 @@ def test_a_release_is_refused_inside_a_release(release, cli, inside):
         rp.read(release.parent / "t.csv", sensitive="s", public="all") as table,
         pytest.raises(OutputError),
     ):
-        table.publish(Policy(0.5, 0.5, 0.3), release / inside, key=rp.Key.test())
+        table.publish(
+            Policy(retention=0.5, tolerance=0.5, doubt=0.3), release / inside, key=rp.Key.test()
+        )
     assert tree(release) == before
 
 

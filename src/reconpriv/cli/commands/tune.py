@@ -14,7 +14,7 @@ from reconpriv.cli.options import shared as opt
 from reconpriv.cli.options.declared import Parse, arguments, option, shared, taking
 from reconpriv.cli.options.policy import PolicyOptions
 from reconpriv.cli.options.table import ENGINE, TableOptions
-from reconpriv.cli.process.output import Printed, say_all
+from reconpriv.cli.process.output import Printed, say, say_all
 from reconpriv.cli.process.progress import ticking
 from reconpriv.errors import PolicyError
 from reconpriv.messages.commands import Part, policy_parts, publish_command
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 KEY_FILE = "my.key"
 _MOST = 1_000
 EXIT_OUT_OF_REACH = 1
+_OLD_SAMPLING = "sample-size"
 
 _POLICY_FIELDS = {
     "p": "retention",
-    "e": "epsilon",
-    "d": "delta",
-    "sample-size": "sample_size",
+    "e": "tolerance",
+    "d": "doubt",
+    "sampling": "sampling",
     "margins": "margins",
     "bound": "bound",
     "exposed-above": "exposed_above",
@@ -80,12 +81,12 @@ class SweepOptions:
     """What is tried; each field is an option."""
 
     retentions: opt.Texts = _numbers("-p, --retention", "Values of p to try.")
-    epsilons: opt.Texts = _numbers("-e, --epsilon", "Values of ε to try.")
-    deltas: opt.Texts = _numbers("-d, --delta", "Values of δ to try.")
-    sample_sizes: opt.Texts = _sweep(
-        "--sample-size {recommended,},…",
-        "Sample sizes to try ({sample sizes}).",
-        partial(opt.listed_names, what="sample size"),
+    tolerances: opt.Texts = _numbers("-e, --tolerance", "Values of the tolerance to try.")
+    doubts: opt.Texts = _numbers("-d, --doubt", "Values of the doubt to try.")
+    samplings: opt.Texts = _sweep(
+        "--sampling {recommended,},…",
+        "Sampling rules to try ({sampling rules}).",
+        partial(opt.listed_names, what="sampling rule"),
     )
     margins: opt.Texts = _numbers(
         "--margins",
@@ -161,7 +162,7 @@ def tune(
     ),
     current: opt.Texts = option(
         "--current p=0.5,e=0.5,…",
-        "The policy in use: p, e, d, sample-size, margins, bound, exposed-above; the rest is as in"
+        "The policy in use: p, e, d, sampling, margins, bound, exposed-above; the rest is as in"
         " the preset.",
         repeatable=True,
         rich_help_panel="Target",
@@ -169,7 +170,7 @@ def tune(
     out: Path | None = option("-o, --out FILE", "A CSV file to write all settings to."),
     overwrite: bool = opt.OVERWRITE,
 ) -> Any:
-    """Find p, ε, δ, a sample size and margins: try many on the table, publish none.
+    """Find a policy: try many settings of p, tolerance, doubt and the rest; publish none.
 
     For each setting, estimates how far off count queries and an adversary would
     be and for how many people the adversary would be close, shows where the
@@ -232,19 +233,22 @@ def command_for(table: TableOptions, policy: Policy) -> str:
 
 
 def policy_in_use(preset: str | None, texts: Sequence[str] | None) -> PolicyOptions:
-    """The options that stand for a preset, changed by p=0.5,e=0.5,sample-size=octave."""
+    """The options that stand for a preset, changed by p=0.5,e=0.5,sampling=octave."""
     found: dict[str, Any] = {}
     text = ",".join(texts or ())
     for part in text.split(",") if texts else ():
         name, _, value = (piece.strip() for piece in part.partition("="))
+        if name == _OLD_SAMPLING:
+            name = "sampling"
+            say("note", f"{_OLD_SAMPLING} is now called sampling; the old name will go.")
         field = _POLICY_FIELDS.get(name)
         try:
             if field is None or not value or field in found:
                 raise ValueError
-            found[field] = value if field in ("sample_size", "bound") else float(value)
+            found[field] = value if field in ("sampling", "bound") else float(value)
         except ValueError:
             raise PolicyError(
                 f"--current takes a policy; got {text!r}.",
-                hint="Write p=0.5,e=0.5,d=0.05,sample-size=octave; the rest is as in publish.",
+                hint="Write p=0.5,e=0.5,d=0.05,sampling=octave; the rest is as in publish.",
             ) from None
     return PolicyOptions(preset=preset, **found)

@@ -34,8 +34,11 @@ _PLACES: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
     ),
     "formats": ("sources.formats.local_formats", lambda found: [one.label for one in found()]),
     "presets": ("policy.presets.PRESETS", list),
-    "recommended": ("policy.sample_sizes.recommended", lambda found: [*found()]),
-    "sample sizes": ("policy.sample_sizes.offered", lambda found: [one.name for one in found()]),
+    "recommended": ("policy.sampling_rules.recommended", lambda found: [*found()]),
+    "sampling rules": (
+        "policy.sampling_rules.offered",
+        lambda found: [one.name for one in found()],
+    ),
 }
 
 

@@ -78,16 +78,25 @@ class PolicyOptions:
     retention: float | None = _option(
         "-p, --retention", "p, the probability that a value is kept.", "0.5"
     )
-    epsilon: float | None = _option(
-        "-e, --epsilon", "ε, the relative error that must remain possible.", "0.5"
+    tolerance: float | None = _option(
+        "-e, --tolerance",
+        "How close to the truth an estimate of a group must come to count as a reconstruction:"
+        " 0.5 is ±50 %.",
+        "0.5",
     )
-    delta: float | None = _option(
-        "-d, --delta", "δ: such an error must not be provably rarer.", "0.05"
+    doubt: float | None = _option(
+        "-d, --doubt",
+        "The smallest probability with which an adversary's estimate must miss by more than the"
+        " tolerance, in each direction.",
+        "0.05",
     )
     bound: str | None = _option("--bound", "{bounds}.", "exact", choices="bounds")
-    sample_size: str | None = _option(
-        "--sample-size {sample sizes|}",
-        "How the number of trials in a large group may depend on its largest exposed frequency.",
+    sampling: str | None = _option(
+        "--sampling {sampling rules|}",
+        "What decides how many trials a large group keeps. octave: its size, and by which power of"
+        " ½"
+        " its largest exposed frequency lies below; public: its size alone; none: all are kept;"
+        " paper: the exact frequency, which leaks.",
         "octave",
     )
     exposed_above: float | None = _option(
@@ -142,14 +151,14 @@ class PolicyOptions:
     def chosen(self) -> Policy:
         """The policy that the options stand for: a preset, changed by what was given."""
         from reconpriv.policy.presets import DEFAULT, PRESETS
-        from reconpriv.policy.sample_sizes import SAMPLE_SIZES
+        from reconpriv.policy.sampling_rules import SAMPLING_RULES
 
         base = DEFAULT if self.preset is None else PRESETS.find(self.preset)
         given = arguments(self)
         margins = self._margins(*map(given.pop, _MARGINS))
         del given["preset"]
         changed = {name: value for name, value in given.items() if value is not None}
-        counted = SAMPLE_SIZES.find(changed.get("sample_size", base.policy.sample_size))
+        counted = SAMPLING_RULES.find(changed.get("sampling", base.policy.sampling))
         if margins is not None:
             changed["margins"] = margins or None
         elif not counted.counts_margins:

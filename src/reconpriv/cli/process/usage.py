@@ -11,7 +11,8 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from reconpriv.cli.options.choices import fill_in
-from reconpriv.cli.process.output import TYPED, reported
+from reconpriv.cli.options.old_names import old_name_of, used_old_names, with_old_names
+from reconpriv.cli.process.output import TYPED, reported, say_all
 from reconpriv.errors import PolicyError
 from reconpriv.messages.one_line import sentence
 from reconpriv.messages.phrases import listed
@@ -31,6 +32,10 @@ class Command(TyperCommand):
         """All options and arguments, ready for display."""
         fill_in(self.params)
         return super().get_params(ctx)
+
+    def make_parser(self, ctx: Any) -> Any:
+        """A parser that also takes the old names of options."""
+        return with_old_names(super().make_parser(ctx), self.params, ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of the command."""
@@ -59,12 +64,14 @@ def _refuse_repeated(command: Any, ctx: Any, words: list[str]) -> None:
         collecting = copy(option)
         collecting.multiple = True
         collecting.add_to_parser(parser, ctx)  # in place of the option itself
-    given = parser.parse_args(list(words))[0]
-    for option in options:
-        values = given.get(option.name, [])
-        if len(set(values) if option.is_flag else values) > 1 and not option.multiple:
-            with reported():
+    given = with_old_names(parser, options, ctx, apart=True).parse_args(list(words))[0]
+    with reported():
+        notes = used_old_names(options, given)
+        for option in options:
+            values = given.get(option.name, []) + given.get(old_name_of(option), [])
+            if len(set(values) if option.is_flag else values) > 1 and not option.multiple:
                 raise _repeated(option, values)
+    say_all("note", notes)
 
 
 def _repeated(option: Any, values: list[Any]) -> PolicyError:

@@ -18,7 +18,7 @@ from reconpriv.theory.estimation.design import mixing
 class Candidates:
     """Groups with a class, one line each, and what a class may depend on.
 
-    ``rows`` has a column per margin table; ``limits`` are the trials that the sample size allows
+    ``rows`` has a column per margin table; ``limits`` are the trials that the sampling rule allows
     without margins, and ``frequency`` is that of the group's class. ``exposed`` counts the exposed
     values of each group, whose position in the domain and frequency follow group by group; they
     decide one thing only, its excess (margin_limits).
@@ -62,15 +62,15 @@ NO_CANDIDATES = Candidates(
 
 
 def candidates_of(batch: CellBatch, rows: Ints, policy: Policy, domain_size: int) -> Candidates:
-    """All groups of a batch; ``limits`` are infinite where the sample size counts no margins."""
-    sampling = policy.sampling
+    """All groups of a batch; ``limits`` are infinite where the sampling rule counts no margins."""
+    rule = policy.sampling_rule
     largest = largest_exposed(batch, policy)
-    if not sampling.counts_margins or sampling.classes is None:
+    if not rule.counts_margins or rule.classes is None:
         limits, frequency = np.full(batch.groups, np.inf), largest
     else:
-        limits = sampling.limits(batch, policy, domain_size)
-        frequency = sampling.classes(largest, policy)
-    if not sampling.tells_excess:
+        limits = rule.limits(batch, policy, domain_size)
+        frequency = rule.classes(largest, policy)
+    if not rule.tells_excess:
         none = np.zeros(batch.groups, dtype=np.int64)
         return Candidates(rows, batch.sizes, limits, frequency, none, none[:0], np.zeros(0))
     cells = np.flatnonzero(exposed_cells(batch, policy))
@@ -89,7 +89,7 @@ def candidates_of(batch: CellBatch, rows: Ints, policy: Policy, domain_size: int
 def may_exceed(groups: Candidates, policy: Policy, domain_size: int) -> Ints:
     """The groups that would get fewer trials if margins told about them and no other group."""
     most = most_from_margins(groups.sizes, groups.frequency, policy, domain_size)
-    allowed = policy.sampling.limits_of_classes(
+    allowed = policy.sampling_rule.limits_of_classes(
         groups.sizes, groups.frequency, policy, domain_size, most
     )
     return np.flatnonzero(allowed < np.minimum(groups.limits, groups.sizes))

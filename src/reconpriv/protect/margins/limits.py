@@ -1,17 +1,17 @@
 """Margins and groups: how many trials margins are worth, and which rows would give a group away.
 
 To an adversary who wants one value of one group, margins are worth E trials (theory.margins). The
-limit that a sample size sets counts them: a group that margins tell about gets fewer trials of its
-own. A row that would leave a group less than one is not published.
+limit that a sampling rule sets counts them: a group that margins tell about gets fewer trials of
+its own. A row that would leave a group less than one is not published.
 
 E is counted value by value. Other groups are taken to hold a value as often as their rows do, and
 the group itself at most as often as its rows let expect, times its excess: the smallest of 2, 4, 8,
 … with which that is true of all its exposed values. So nothing is assumed about the group itself.
 
 Everything here is a function of group sizes, classes, excesses and noisy counts, never of the true
-ones: the number of trials of a group reveals its class, its excess, and nothing else. A sample size
-whose trials may not depend on the class does not look at the excess either: every value may then be
-as frequent as the class allows, and be held by nobody else.
+ones: the number of trials of a group reveals its class, its excess, and nothing else. A sampling
+rule whose trials may not depend on the class does not look at the excess either: every value may
+then be as frequent as the class allows, and be held by nobody else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sample_sizes import private_size, round_up_to_octave, sample_limits
+from reconpriv.policy.sampling_rules import private_size, round_up_to_octave, sample_limits
 from reconpriv.protect.margins.candidates import Candidates, candidates_of, may_exceed
 from reconpriv.protect.margins.planned import CostPart, TrialLimits, own_trials
 from reconpriv.protect.margins.tables import MarginTotals, RowIndex, rows_of
@@ -83,7 +83,7 @@ class MarginWorth:
         A value that is less frequent than its class has a larger limit than the class. What that
         leaves is taken off, so that the result counts towards the limit of the class.
         """
-        if not self.policy.sampling.counts_margins:
+        if not self.policy.sampling_rule.counts_margins:
             return self._trials(groups)
         told = np.zeros(groups.sizes.size)
         some = may_exceed(groups, self.policy, self.domain_size)
@@ -91,7 +91,7 @@ class MarginWorth:
         return told
 
     def _trials(self, groups: Candidates) -> Floats:
-        if not self.policy.sampling.tells_excess:
+        if not self.policy.sampling_rule.tells_excess:
             return self._alone(groups)
         deciding, room = self._deciding(groups), self._room(groups)
         told = np.zeros(groups.sizes.size)
@@ -156,7 +156,7 @@ class MarginWorth:
         return max(found, float(self.trials(groups.take(rest)).max(initial=0.0)))
 
     def _limits(self, groups: Candidates, told: Floats) -> Floats:
-        return self.policy.sampling.limits_of_classes(
+        return self.policy.sampling_rule.limits_of_classes(
             groups.sizes, groups.frequency, self.policy, self.domain_size, told
         )
 
@@ -217,7 +217,7 @@ class CountedLimits(TrialLimits):
     schema: Schema
 
     def lowered(self, batch: CellBatch, limits: Floats) -> Floats:
-        """The limits of a sample size, lowered by what margins are worth about each group."""
+        """The limits of a sampling rule, lowered by what margins are worth about each group."""
         groups = self._groups(batch)
         return limits if groups is None else self.worth.limits(groups)
 
@@ -253,7 +253,7 @@ class CountedLimits(TrialLimits):
         return None if groups is None else self.worth.trials(groups)
 
     def _groups(self, batch: CellBatch) -> Candidates | None:
-        if not self.worth.policy.sampling.counts_margins:
+        if not self.worth.policy.sampling_rule.counts_margins:
             return None
         rows = rows_of(self.indexes, batch.public, self.schema)
         return candidates_of(batch, rows, self.worth.policy, self.worth.domain_size)
@@ -291,13 +291,13 @@ def settle_rows(
     most = worth_of(published, np.zeros(domain_size, dtype=bool))
     groups = totals.candidates.take(most.may_be_given_away(totals.candidates))
     own = blank.highest_frequencies(groups)
-    tells = policy.sampling.tells_excess
+    tells = policy.sampling_rule.tells_excess
     asked = np.asarray((own > policy.exposed_above).any(axis=0) & tells)
     # The value that most likely gives a group away.
     likely = (own - by_row[groups.rows].mean(axis=1)).argmax(axis=1)
 
     def given_away(worth: MarginWorth, published: Flags) -> Ints:
-        if not policy.sampling.counts_margins:
+        if not policy.sampling_rule.counts_margins:
             return np.zeros(0, dtype=np.int64)
         kept = published[groups.rows].any(axis=1)
         return np.flatnonzero((worth.limits_by_value(groups) < 1.0) & kept)

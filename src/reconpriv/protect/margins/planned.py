@@ -42,10 +42,10 @@ class CostPart:
 
 
 class TrialLimits:
-    """Lowers the limits of a sample size by what margins tell about the groups: here, nothing."""
+    """Lowers the limits of a sampling rule by what margins tell about the groups: here, nothing."""
 
     def lowered(self, batch: CellBatch, limits: Floats) -> Floats:  # noqa: ARG002
-        """The limits of a sample size, lowered by what margins are worth about each group."""
+        """The limits of a sampling rule, lowered by what margins are worth about each group."""
         return limits
 
     def told(self, batch: CellBatch) -> Floats | None:  # noqa: ARG002
@@ -136,13 +136,13 @@ class MarginCost:
 
     ``groups`` get ``trials_lost`` fewer trials than the ``trials`` they would have without margins;
     ``most_trials`` is the most that margins are worth about one group. ``counted`` is False for a
-    sample size that does not count margins: then nothing is known about groups.
+    sampling rule that does not count margins: then nothing is known about groups.
     """
 
     margins: Margins
     variance: float
     tables: tuple[DescribedTable, ...]
-    sample_size: str
+    sampling: str
     counted: bool
     groups: int
     trials: int
@@ -158,7 +158,7 @@ class MarginCost:
     @property
     def _cost(self) -> str:
         if not self.counted:
-            return _not_counted(self.sample_size)
+            return _not_counted(self.sampling)
         if not self.groups:
             return "Margins cost no group a trial."
         groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
@@ -176,7 +176,7 @@ class MarginCost:
             "delta": self.margins.delta,
             "variance": self.variance,
             "tables": [table.as_dict() for table in self.tables],
-            "sample_size": self.sample_size,
+            "sampling": self.sampling,
             "counted": self.counted,
             "groups_with_fewer_trials": self.groups,
             "trials_without_margins": self.trials,
@@ -194,8 +194,8 @@ def margin_cost(
         margins=plan.margins,
         variance=plan.variance,
         tables=tuple(one.described(schema) for one in plan.tables),
-        sample_size=policy.sample_size,
-        counted=policy.sampling.counts_margins,
+        sampling=policy.sampling,
+        counted=policy.sampling_rule.counts_margins,
         groups=found.groups,
         trials=found.trials,
         trials_lost=found.trials_lost,
@@ -210,13 +210,13 @@ def margin_notes(plan: MarginPlan, policy: Policy, schema: Schema) -> tuple[str,
         return plan.notes
     # A release says of how many rows; that it has no such table at all deserves a warning.
     notes = _not_published(plan, schema, rows=False)
-    if policy.sampling.samples and not policy.sampling.counts_margins:
-        notes += (_not_counted(policy.sample_size),)
+    if policy.sampling_rule.samples and not policy.sampling_rule.counts_margins:
+        notes += (_not_counted(policy.sampling),)
     return notes
 
 
-def _not_counted(sample_size: str) -> str:
-    return f"Sample size {sample_size!r} does not count what margins tell about a group."
+def _not_counted(sampling: str) -> str:
+    return f"Sampling rule {sampling!r} does not count what margins tell about a group."
 
 
 def _not_published(plan: MarginPlan, schema: Schema, *, rows: bool = True) -> tuple[str, ...]:

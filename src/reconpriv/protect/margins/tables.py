@@ -307,7 +307,7 @@ class CountMargins:
     ) -> Candidates:
         """Sum what is unknown about pairs of rows, and keep the groups that margins may expose."""
         groups = candidates_of(batch, rows, self.policy, self.schema.domain_size)
-        if not self.policy.sampling.counts_margins:
+        if not self.policy.sampling_rule.counts_margins:
             return groups.take(np.zeros(0, dtype=np.int64))
         sizes, limits = batch.sizes, groups.limits
         unknown = sizes * sizes / np.maximum(np.minimum(limits, sizes), 1.0)

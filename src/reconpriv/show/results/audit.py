@@ -90,7 +90,7 @@ def margins_rows(cost: MarginCost) -> list[tuple[str, str]]:
         groups = "1 group" if cost.groups == 1 else f"{cost.groups:,} groups"
         lost = f"{cost.trials_lost:,} of {cost.trials:,}, in {groups}"
         rows += [
-            ("trials given up", f"{lost} (sample size {cost.sample_size})"),
+            ("trials given up", f"{lost} (sampling rule {cost.sampling})"),
             ("from margins", f"worth up to {cost.most_trials:,.3g} trials about one group"),
         ]
     return rows
@@ -156,8 +156,9 @@ def worst_grid(report: AuditReport) -> Grid:
         rows,
         f"Worst {report.group_word}s (internal: not for release)",
         "f: the largest exposed frequency in the group, with its value. size above s_g, or bound"
-        " below δ: not private. exact tails: the true probability that the estimate of the most"
-        " exposed value is more than ε too high / too low.",
+        " below the doubt: not private. exact tails: the true probability that the estimate of the"
+        " most"
+        " exposed value is too high / too low by more than the tolerance.",
         closed=True,
     )  # fmt: skip
 

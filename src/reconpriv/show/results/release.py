@@ -11,7 +11,7 @@ from reconpriv.columns.recoding import PERIODS
 from reconpriv.messages.numbers import brief, label
 from reconpriv.messages.phrases import listed, share_words
 from reconpriv.policy.promise import AGAINST, sentences
-from reconpriv.policy.sample_sizes import SAMPLE_SIZES
+from reconpriv.policy.sampling_rules import SAMPLING_RULES
 from reconpriv.show.document import Closed, Document, Facts, Headline, OnPage, Paragraph
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _figures(release: Release) -> Facts:
     policy = summary["policy"]
     rows = [
         ("records", f"{summary['records']:,}"),
-        ("policy", f"{policy_line(policy)}, sample size {policy['sample_size']}"),
+        ("policy", f"{policy_line(policy)}, sampling rule {policy['sampling']}"),
         ("promised", release.promise),
         ("not promised", release.not_promised),
     ]
@@ -83,8 +83,8 @@ _SHOWN = 12
 def policy_line(policy: dict[str, Any]) -> str:
     """The parameters of a policy on one line."""
     return (
-        f"p = {policy['retention']:g}, ε = {policy['epsilon']:g}, δ = {policy['delta']:g},"
-        f" bound {policy['bound']}"
+        f"p = {policy['retention']:g}, tolerance {policy['tolerance']:g},"
+        f" doubt {policy['doubt']:g}, bound {policy['bound']}"
         + (f", exposed above {policy['exposed_above']:g}" if policy.get("exposed_above") else "")
         + (f", {len(policy['harmless'])} harmless" if policy.get("harmless") else "")
         + (", news only" if policy.get("news_only") else "")
@@ -194,7 +194,7 @@ def _recoded_words(recoded: dict[str, Any]) -> list[tuple[str, str]]:
 
 def release_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Named paragraphs, from what ``Release.info`` returns."""
-    policy = f"{policy_line(facts)}, sample size {facts['sample_size']}."
+    policy = f"{policy_line(facts)}, sampling rule {facts['sampling']}."
     return [*promise_words(facts), *reading_words(facts), ("Policy", policy)]
 
 
@@ -210,9 +210,9 @@ def reading_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
         if facts["public_counts_exact"]
         else "Counts over these columns alone are right to within a few coin flips in large groups."
     )
-    sampling = SAMPLE_SIZES[facts["sample_size"]]
-    groups = sampling.for_analysts
-    if sampling.samples:
+    rule = SAMPLING_RULES[facts["sampling"]]
+    groups = rule.for_analysts
+    if rule.samples:
         groups += (
             " A count for one full combination of public values rests on few trials; counts over"
             " many do not."

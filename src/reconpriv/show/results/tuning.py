@@ -94,8 +94,8 @@ def _settings(report: TuneReport, shown: list[Setting]) -> Grid:
     shares = {setting.exposed_above for setting in [report.current, *shown]} != {0.0}
     rows = [
         (
-            mark or ("→" if one == chosen else ""), one.retention, one.epsilon, one.delta,
-            one.sample_size, *([one.exposed_above] if shares else []),
+            mark or ("→" if one == chosen else ""), one.retention, one.tolerance, one.doubt,
+            one.sampling, *([one.exposed_above] if shares else []),
             one.margins_epsilon, one.error,
             one.group_error if one.exposes else None, one.reconstructed, one.worst_group,
             one.posterior, one.local_dp_epsilon, one.violating_groups, one.trials,
@@ -103,7 +103,8 @@ def _settings(report: TuneReport, shown: list[Setting]) -> Grid:
         for mark, one in [("now", report.current), *(("", setting) for setting in shown)]
     ]  # fmt: skip
     fields = [
-        Field(""), number("p", ".3g"), number("ε", "g"), number("δ", "g"), Field("sample size"),
+        Field(""), number("p", ".3g"), number("tolerance", "g"), number("doubt", "g"),
+        Field("sampling"),
         *([number("φ", "g")] if shares else []), number("margins", ".3g"), number("error", ".1%"),
         number("most exposed group", ".1%"), number("reconstructed", ".1%"),
         number("worst", ".1%"), number("ρ2", ".2f"), number("local-DP ε", ".2f"),

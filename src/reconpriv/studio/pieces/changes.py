@@ -15,8 +15,8 @@ from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan
 from reconpriv.studio.work.workspace import LoadedTable, Opened, Published
 
 _POLICY = {
-    "retention": "p", "epsilon": "ε", "delta": "δ", "bound": "tail bound",
-    "sample_size": "sample size", "unattainable": "groups that cannot be made private",
+    "retention": "p", "tolerance": "tolerance", "doubt": "doubt", "bound": "tail bound",
+    "sampling": "sampling rule", "unattainable": "groups that cannot be made private",
     "margins": "margins", "protect": "protection", "exposed_above": "φ",
     "harmless": "harmless values",
 }  # fmt: skip

@@ -125,15 +125,19 @@ def dial(
 ) -> Tag:
     """A slider with a number beside it; either moves the other (studio.js)."""
     low, high, step = span
+    named = f"{label} {symbol}" if symbol else label
     shared: dict[str, str | float | bool | HTML | None] = {
         "data-dial": id,
         "data-shiny-no-bind-input": "",
         "aria-describedby": f"{id}_fault {id}_help",
     }
     return tags.div(
-        tags.label(tags.span(symbol, class_="symbol"), " ", label, {"for": f"{id}_number"}),
+        tags.label(
+            tags.span(symbol, class_="symbol") if symbol else None, " ", label,
+            {"for": f"{id}_number"},
+        ),
         tags.input(
-            shared, {"aria-label": f"{label} {symbol}, slider"}, type="range", id=f"{id}_range",
+            shared, {"aria-label": f"{named}, slider"}, type="range", id=f"{id}_range",
             min=low, max=high, step=step, value=value,
         ),
         tags.input(shared, type="number", id=f"{id}_number", min=0, step=step, value=value),

@@ -16,7 +16,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.messages.numbers import label
 from reconpriv.policy.presets import DEFAULT, PRESETS, Fitted, Preset, policy_for
 from reconpriv.policy.protection import HOW
-from reconpriv.policy.sample_sizes import offered
+from reconpriv.policy.sampling_rules import offered
 from reconpriv.studio.pieces.changes import policy_changes
 from reconpriv.studio.pieces.parts import button, card, choice, dial, options
 from reconpriv.studio.pieces.remedy_words import UNATTAINABLE
@@ -24,10 +24,11 @@ from reconpriv.studio.work.live import Live
 from reconpriv.studio.work.workspace import LoadedTable, explain
 from reconpriv.theory.tails.bounds import BOUNDS
 
-# The inputs of the page, each named as the field of a policy; the numbers with their symbols.
-_DIALS = {"exposed_above": "φ", "retention": "p", "epsilon": "ε", "delta": "δ", "margins": "M"}
+# The inputs of the page, each named as the field of a policy; the numbers with their symbols, if
+# any.
+_DIALS = {"exposed_above": "φ", "retention": "p", "tolerance": "", "doubt": "", "margins": "M"}
 _PROTECT = "protect"
-_SHOWN = (*_DIALS, "bound", "sample_size", "unattainable")
+_SHOWN = (*_DIALS, "bound", "sampling", "unattainable")
 
 
 def controls_of(policy: rp.Policy) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def faults_of(controls: dict[str, Any]) -> dict[str, str]:
 
     def fault(control: str) -> str:
         if controls[control] is None:
-            name = "the ε of margins" if control == "margins" else _DIALS[control]
+            name = "the ε of margins" if control == "margins" else _DIALS[control] or control
             return f"Enter a number for {name}."
         try:
             policy_of({**START, control: controls[control]})
@@ -102,19 +103,21 @@ def panel(at: dict[str, Any]) -> Tag:
                 "How well it is protected",
                 turned("retention", "Retention", "How often a value is kept. Higher: better counts,"
                        " less deniability.", (0.05, 0.95, 0.01)),
-                turned("epsilon", "Relative error", "A reconstruction that is off by more than this"
-                       " counts as safe. Higher: stricter.", (0.05, 1.0, 0.05)),
-                turned("delta", "Tail", "How often it must be off: no more rarely than this, as far"
-                       " as the bound can tell. Higher: stricter.", (0.01, 0.99, 0.01)),
+                turned("tolerance", "Tolerance", "How close to the truth an estimate of a group"
+                       " counts as a reconstruction: 0.5 is ±50 %. Higher: stricter.",
+                       (0.05, 1.0, 0.05)),
+                turned("doubt", "Doubt", "How often an estimate must miss by more than that, in"
+                       " each direction, as far as the bound can tell. Higher: stricter.",
+                       (0.01, 0.99, 0.01)),
                 chosen("bound", "Tail bound",
                        {one.name: one.label or one.name for one in BOUNDS.values()},
-                       "How to prove that an error is rare. With exact tails, δ is a"
-                       " probability."),
+                       "How to prove that an error is rare. With exact tails, the doubt"
+                       " is a probability."),
             ),
             _part(
                 "How it is published",
-                chosen("sample_size", "Sample size", {one.name: one.label for one in offered()},
-                       _sample_size_help()),
+                chosen("sampling", "Sampling rule", {one.name: one.label for one in offered()},
+                       _sampling_help()),
                 turned("margins", "Margins", "The ε of noisy tables beside the records, which make"
                        " analysts’ counts more accurate. 0: none; 1 is usual. Lower: stricter.",
                        (0.0, 4.0, 0.1)),
@@ -142,8 +145,8 @@ def _part(title: str, *controls: Tag) -> Tag:
     return tags.section(tags.h4(title), *controls, class_="controls")
 
 
-def _sample_size_help() -> str:
-    """What a large group's trials depend on; the other sample sizes have their own warnings."""
+def _sampling_help() -> str:
+    """What a large group's trials depend on; the other sampling rules have their own warnings."""
     said = [f"{one.name.capitalize()}: {one.explanation}" for one in offered() if one.recommended]
     return " ".join(["How many trials a large group keeps.", *said])
 

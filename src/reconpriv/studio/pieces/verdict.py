@@ -13,7 +13,7 @@ from reconpriv.messages.numbers import unbroken
 from reconpriv.messages.phrases import kept_words, listed
 from reconpriv.messages.remedies import worded
 from reconpriv.policy.promise import ONE_ROW, sentences
-from reconpriv.policy.sample_sizes import recommended
+from reconpriv.policy.sampling_rules import recommended
 from reconpriv.reports.risk_sections import learnt_cards
 from reconpriv.show.document import Card, Cards, Paragraph
 from reconpriv.show.results import audit
@@ -184,7 +184,7 @@ def group_verdict(found: Setting) -> ReleaseVerdict:
     """How exposed a release with this policy leaves the groups at risk."""
     few = f"{found.unattainable_groups:,}"
     sampled = f"{found.sampled_groups:,}"
-    if not found.sampling.samples:
+    if not found.sampling_rule.samples:
         return _unsampled(found.violating_groups)
     if found.unattainable_groups and found.policy.unattainable == "one-trial":
         return ReleaseVerdict(
@@ -197,15 +197,15 @@ def group_verdict(found: Setting) -> ReleaseVerdict:
     if found.unattainable_groups:
         return ReleaseVerdict(
             "error",
-            f"this policy cannot be met: in {few} groups not even one trial is private. Lower p, ε"
-            " or δ, or let such groups keep one trial.",
+            f"this policy cannot be met: in {few} groups not even one trial is private. Lower p,"
+            " the tolerance or the doubt, or let such groups keep one trial.",
             few,
             "groups in which not even one trial is private",
         )
-    if found.sampling.leaks and found.sampled_groups:
+    if found.sampling_rule.leaks and found.sampled_groups:
         return ReleaseVerdict(
             "warning",
-            f"sample size {found.sample_size} leaks the largest exposed frequency of large groups;"
+            f"sampling rule {found.sampling} leaks the largest exposed frequency of large groups;"
             f" use {listed(recommended(), 'or')} for a release.",
             sampled,
             "groups whose largest exposed frequency leaks",
@@ -233,7 +233,7 @@ def _unsampled(violating: int) -> ReleaseVerdict:
 
 def audited_groups(report: rp.AuditReport) -> ReleaseVerdict:
     """The same from an audit alone, which knows no more than what perturbation leaves open."""
-    if report.private or not report.policy.sampling.samples:
+    if report.private or not report.policy.sampling_rule.samples:
         return _unsampled(report.violating_groups)
     refused = report.unattainable_groups and report.policy.unattainable == "refuse"
     unknown = "groups open to reconstruction: publish to find out"

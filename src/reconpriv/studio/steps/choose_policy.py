@@ -88,7 +88,7 @@ def try_settings(request: TuningRequest) -> Sweep:
     tuner = request.candidate.loaded.tuner
     policy = request.candidate.policy.on(tuner.schema)
     # What one record reveals depends on p alone; without sampling that is quick to compute.
-    plain = replace(policy, bound=_PLAIN_BOUND, sample_size="none", margins=None)
+    plain = replace(policy, bound=_PLAIN_BOUND, sampling="none", margins=None)
     # The policy's bound, if settings with a sample can use it.
     bound = policy.tail_bound if policy.tail_bound.sizes_classes else resolve_bound(_PLAIN_BOUND)
     # Without exact tails, settings with and without margins are judged quickly.

@@ -175,7 +175,7 @@ def plan_view(candidate: Candidate, report: rp.AuditReport | None) -> Tag:
         else "",
         "Recoded": roles.recoded,
         "Policy": policy_line(policy.as_dict()),
-        "Sample size": policy.sample_size,
+        "Sampling rule": policy.sampling,
         "Margins": wanted.words if wanted else "",
         "Protection": str(policy.protect or ""),
         **dict(promise_rows(policy, report)),

@@ -1,9 +1,9 @@
-"""Sample sizes: how many trials a group may rest on, one object each, in one registry.
+"""Sampling rules: how many trials a group may rest on, one object each, in one registry.
 
-A sample size puts a group into a class by its largest frequency f, and limits the trials by class;
-the trials of a large group then reveal at most its class. Algorithm 1 (`paper`) has no classes: its
-limit is s_g at the exact f, which it leaks. A new one is an entry of :data:`SAMPLE_SIZES`; nothing
-else needs to know about it.
+A sampling rule puts a group into a class by its largest frequency f, and limits the trials by
+class; the trials of a large group then reveal at most its class. Algorithm 1 (`paper`) has no
+classes: its limit is s_g at the exact f, which it leaks. A new one is an entry of
+:data:`SAMPLING_RULES`; nothing else needs to know about it.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _exact_size(groups: ClassedGroups, policy: Policy) -> Floats:
             groups.domain_size - policy.harmless_values,
             groups.domain_size,
             policy.retention,
-            policy.epsilon,
-            policy.delta,
+            policy.tolerance,
+            policy.doubt,
             fillers=policy.harmless_values > 0,
         )
         limits[inside] = exact_class_sizes(groups.sizes[inside], group_class, told[inside])
@@ -143,7 +143,7 @@ def no_limit(groups: ClassedGroups, _policy: Policy) -> Floats:
 
 
 @dataclass(frozen=True)
-class SampleSize:
+class SamplingRule:
     """How many trials a group may rest on, and what follows from it.
 
     ``explanation`` and ``tells`` are sentences for the publisher, the second about the adversary;
@@ -222,7 +222,7 @@ class SampleSize:
 
 _FEWER = "Large groups rest on fewer independent trials than they have records"
 
-PAPER = SampleSize(
+PAPER = SamplingRule(
     name="paper",
     label="Paper (leaks)",
     explanation="As many trials as the exact largest exposed frequency allows (Algorithm 1).",
@@ -235,11 +235,11 @@ PAPER = SampleSize(
     coins=True,
     leaks=True,
     rounds_up=False,
-    warning="Sample size 'paper' reproduces Algorithm 1, which leaks: the trials of a large group,"
-    " and so its largest exposed frequency, can be read off. Use 'octave' or 'public' for"
+    warning="Sampling rule 'paper' reproduces Algorithm 1, which leaks: the trials of a large"
+    " group, and so its largest exposed frequency, can be read off. Use 'octave' or 'public' for"
     " release.",
 )
-OCTAVE = SampleSize(
+OCTAVE = SamplingRule(
     name="octave",
     label="Octave (default)",
     explanation="As many trials as the largest exposed frequency, rounded up to a power of ½ (or to"
@@ -252,7 +252,7 @@ OCTAVE = SampleSize(
     starts=start_of_octave,
     class_name="octave",
 )
-PUBLIC = SampleSize(
+PUBLIC = SamplingRule(
     name="public",
     label="Public",
     explanation="As many trials as are safe whatever the largest exposed frequency is.",
@@ -260,7 +260,7 @@ PUBLIC = SampleSize(
     for_analysts=f"{_FEWER}, as many as their size alone allows; the groups file says how many.",
     method="sampling, perturbing, scaling with trial counts that depend on group size alone",
 )
-NONE = SampleSize(
+NONE = SamplingRule(
     name="none",
     label="None: perturb only",
     explanation="Every record is a trial: plain uniform perturbation.",
@@ -272,15 +272,15 @@ NONE = SampleSize(
     samples=False,
     trials_public=False,
     rounds_up=False,
-    warning="Sample size 'none' only perturbs: it promises nothing about groups.",
+    warning="Sampling rule 'none' only perturbs: it promises nothing about groups.",
 )
 
-SAMPLE_SIZES = Registry("sample size", (PAPER, OCTAVE, PUBLIC, NONE))
+SAMPLING_RULES = Registry("sampling rule", (PAPER, OCTAVE, PUBLIC, NONE))
 
 
-def offered() -> tuple[SampleSize, ...]:
+def offered() -> tuple[SamplingRule, ...]:
     """All of them in the order of a menu: recommended ones first."""
-    return tuple(sorted(SAMPLE_SIZES.values(), key=lambda one: not one.recommended))
+    return tuple(sorted(SAMPLING_RULES.values(), key=lambda one: not one.recommended))
 
 
 def recommended() -> tuple[str, ...]:
@@ -291,4 +291,4 @@ def recommended() -> tuple[str, ...]:
 def sample_limits(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
     """s_g of every group: a group larger than this is sampled. A real number in `paper`."""
     policy.check_sampling()
-    return policy.sampling.limits(batch, policy, domain_size)
+    return policy.sampling_rule.limits(batch, policy, domain_size)

@@ -1,4 +1,4 @@
-"""A sample size is one object: registered in one place, it is known everywhere."""
+"""A sampling rule is one object: registered in one place, it is known everywhere."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import reconpriv as rp
 from query_fixtures import numbered_key, people
 from reconpriv.attacks import Effort, attack, attack_release
 from reconpriv.errors import PolicyError
-from reconpriv.policy.sample_sizes import (
-    SAMPLE_SIZES,
-    SampleSize,
+from reconpriv.policy.sampling_rules import (
+    SAMPLING_RULES,
+    SamplingRule,
     offered,
     private_size,
     recommended,
@@ -26,8 +26,8 @@ from reconpriv.tuning.report import Target
 from reconpriv.tuning.sweep import sweep
 from shell import offers
 
-HARD = (0.8, 0.8, 0.3)
-TEN = SampleSize(
+HARD = {"retention": 0.8, "tolerance": 0.8, "doubt": 0.3}
+TEN = SamplingRule(
     name="ten",
     label="At most ten",
     explanation="At most ten trials, whatever the group.",
@@ -42,7 +42,7 @@ QUARTERS = replace(
     TEN,
     name="quarters",
     classes=lambda frequency, policy: np.ceil(4.0 * frequency) / 4.0,
-    limit=SAMPLE_SIZES["octave"].limit,
+    limit=SAMPLING_RULES["octave"].limit,
     rounds_up=True,
 )
 BY_SIZE = replace(
@@ -58,8 +58,8 @@ BY_SIZE = replace(
 
 @pytest.fixture
 def ten():
-    with SAMPLE_SIZES.including(TEN):
-        yield rp.Policy(*HARD, sample_size="ten")
+    with SAMPLING_RULES.including(TEN):
+        yield rp.Policy(**HARD, sampling="ten")
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +76,11 @@ def release(ten, table, tmp_path):
 
 
 def test_a_name_that_is_taken_or_unknown_is_refused():
-    with pytest.raises(ValueError, match="already a sample size called 'octave'"):
-        SAMPLE_SIZES.register(replace(TEN, name="octave"))
-    with pytest.raises(PolicyError, match=r"no sample size called 'ten'.*paper, octave, public"):
-        rp.Policy(*HARD, sample_size="ten")
-    assert list(SAMPLE_SIZES) == ["paper", "octave", "public", "none"]
+    with pytest.raises(ValueError, match="already a sampling rule called 'octave'"):
+        SAMPLING_RULES.register(replace(TEN, name="octave"))
+    with pytest.raises(PolicyError, match=r"no sampling rule called 'ten'.*paper, octave, public"):
+        rp.Policy(**HARD, sampling="ten")
+    assert list(SAMPLING_RULES) == ["paper", "octave", "public", "none"]
 
 
 def test_menus_have_the_recommended_ones_first():
@@ -111,10 +111,10 @@ def test_tune_judges_it_as_a_release_comes_out_and_tries_it_unasked(ten, table, 
     assert setting.sampled_groups == (groups.trials < groups.records).sum() > 0
     assert setting.eligible and not setting.approximate
     report = sweep(
-        tuner, retentions=[0.5], epsilons=[0.5], deltas=[0.3], margins=[None, 1.0],
+        tuner, retentions=[0.5], tolerances=[0.5], doubts=[0.3], margins=[None, 1.0],
         current=rp.preset("paper"), target=Target(max_error=1e-6),
     )  # fmt: skip
-    assert {one.sample_size for one in report.settings} == {"octave", "public", "ten"}
+    assert {one.sampling for one in report.settings} == {"octave", "public", "ten"}
 
 
 @pytest.mark.parametrize("size", [TEN, QUARTERS, BY_SIZE], ids=lambda size: size.name)
@@ -122,8 +122,8 @@ def test_the_sums_of_tune_are_those_of_every_group_by_itself(table, size):
     """Whatever classes there are, and also where the limit depends on the size of the group."""
     tuner = table.tuner(queries=300)
     queries = tuner.queries
-    with SAMPLE_SIZES.including(size):
-        policy = rp.Policy(*HARD, sample_size=size.name)
+    with SAMPLING_RULES.including(size):
+        policy = rp.Policy(**HARD, sampling=size.name)
         limits = size.limits(tuner.batch, policy, table.schema.domain_size)
         design = tuner._design(policy, policy)
         lines = design.lines
@@ -141,14 +141,16 @@ def test_the_sums_of_tune_are_those_of_every_group_by_itself(table, size):
 
 def test_both_reports_are_written_with_it(ten, table, release):
     internal = internal_html(find(table, ten, release=release))
-    assert "With sample size &#x27;ten&#x27;" in internal or "With sample size 'ten'" in internal
+    assert (
+        "With sampling rule &#x27;ten&#x27;" in internal or "With sampling rule 'ten'" in internal
+    )
     assert TEN.for_analysts in analyst_html(rp.open(release.path))
 
 
 def test_it_is_attacked(ten, table, release):
     for name in ("micro", "granularity"):
         found = attack(name, table, ten, Effort())
-        assert "ten" in {row["sample size"] for row in found.table}
+        assert "ten" in {row["sampling"] for row in found.table}
         assert attack_release(name, release.path).table
     assert "nothing beyond the MLE" in found.verdict
     assert attack("side-channels", table, ten).success.successes == 0
@@ -158,13 +160,13 @@ def test_the_command_line_and_the_studio_offer_it(ten, cli):
     from reconpriv.studio.steps import choose_policy as step_policy
 
     for command in ("publish", "attack", "tune"):
-        assert "ten" in cli(command, "--help").out.replace("\n", "").split("--sample-size")[1]
+        assert "ten" in cli(command, "--help").out.replace("\n", "").split("--sampling")[1]
     assert "octave|public|ten|" in cli("publish", "--help").out
-    assert offers("reconpriv publish x y --sample-size t") == ["ten"]
+    assert offers("reconpriv publish x y --sampling t") == ["ten"]
     page = str(step_policy.panel({}))
     assert ">At most ten</option>" in page and TEN.explanation in page
 
 
 def test_nothing_offers_it_any_longer(cli):
     assert "octave|public|paper|none" in cli("publish", "--help").out
-    assert offers("reconpriv publish x y --sample-size t") == []
+    assert offers("reconpriv publish x y --sampling t") == []
