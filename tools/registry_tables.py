@@ -41,7 +41,17 @@ def _bounds() -> list[Row]:
 
 
 def _presets() -> list[Row]:
-    head = ("`--preset`", "", "p", "tolerance", "doubt", "bound", "sampling", "exposed above", "margins")
+    head = (
+        "`--preset`",
+        "",
+        "p",
+        "tolerance",
+        "doubt",
+        "bound",
+        "sampling",
+        "exposed above",
+        "margins",
+    )
     rows = []
     for one in PRESETS.values():
         policy, margins = one.policy, one.policy.wanted_margins

@@ -59,7 +59,7 @@ def chances(
     domain_size: int,
     tolerance: float,
 ) -> Floats:
-    """Pr[F is within the tolerance of f] of each group's most exposed value; 0 where nothing is exposed.
+    """Pr[F is within the tolerance] of each group's most exposed value; 0 where none is exposed.
 
     F rests on the group's trials, rounded (those of Algorithm 1 vary around a mean), and on margins
     that are worth ``told`` of them.

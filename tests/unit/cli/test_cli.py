@@ -292,7 +292,7 @@ def test_reading_and_publishing_need_neither_pandas_nor_polars(tmp_path):
         "            raise ModuleNotFoundError(name, name=name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "import reconpriv as rp\n"
-        "policy = rp.Policy(0.5, 0.5, 0.3)\n"
+        "policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)\n"
         "t = rp.read(rp.dataset_path('adult'), sensitive='income', public=['sex', 'race'])\n"
         f"t.audit(policy); t.publish(policy, {str(tmp_path / 'out')!r}); t.close()"
     )

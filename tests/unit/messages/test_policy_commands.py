@@ -32,9 +32,9 @@ MARGINS = st.none() | st.builds(
 ) | st.builds(rp.Margins, rho=st.floats(0.001, 2.0))  # fmt: skip
 POLICIES = st.builds(
     rp.Policy,
-    SHARES,
-    SHARES,
-    SHARES,
+    retention=SHARES,
+    tolerance=SHARES,
+    doubt=SHARES,
     bound=st.sampled_from([*BOUNDS]),
     sampling=st.sampled_from(["octave", "public", "paper", "none"]),
     unattainable=st.sampled_from(UNATTAINABLE),

@@ -156,7 +156,7 @@ def test_figures_agree_with_simulation_and_wrong_trials_do_not(adult, tuner, siz
     trials = np.minimum(sample_limits(batch, policy, m), batch.sizes)
     # Too few people live in groups with a value above a quarter to tell 26 trials from 34.
     for factor in (0.7, 1.3) if above == 0.0 else ():
-        how = {"retention": 0.4, "domain_size": m, "epsilon": 0.5}
+        how = {"retention": 0.4, "domain_size": m, "tolerance": 0.5}
         chance = chances(frequency, factor * trials, np.zeros(trials.size), **how)
         wrong = GroupRisk.of(chance, frequency, batch.sizes).reconstructed
         assert abs(wrong - mean) > 3 * error

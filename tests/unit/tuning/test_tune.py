@@ -209,8 +209,8 @@ def opened(rows):
 policies = st.builds(
     rp.Policy,
     retention=st.floats(0.05, 0.95),
-    epsilon=st.floats(0.05, 1.0),
-    delta=st.floats(0.02, 0.98),
+    tolerance=st.floats(0.05, 1.0),
+    doubt=st.floats(0.02, 0.98),
     bound=st.sampled_from([name for name in BOUNDS if name != "exact"]),
     sampling=st.sampled_from([*SAMPLING_RULES]),
     unattainable=st.just("one-trial"),

@@ -209,7 +209,7 @@ BOUNDS = Registry(
             "exact",
             exact,
             label="Exact tails",
-            explanation="The tails themselves: δ is then a true probability.",
+            explanation="The tails themselves: the doubt is then a true probability.",
         ),
     ),
 )
