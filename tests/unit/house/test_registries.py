@@ -176,7 +176,8 @@ def test_an_engine(cli, tmp_path, monkeypatch):
                 ) as table:
                     assert table.engine.name == engine
                     table.publish(
-                        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0), out, key=numbered_key(1),
+                        rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0), out,
+                        key=numbered_key(1),
                         file_format=file_format,
                     )  # fmt: skip
                 files.append(freeze.hashes(out))
