@@ -215,10 +215,10 @@ class ReviewRecord(Readable):
         policy, extent = self.described.policy, self.described.extent_as_dict()
         return {
             "retention": policy.retention,
-            "tolerance": policy.epsilon,
-            "doubt": policy.delta,
+            "tolerance": policy.tolerance,
+            "doubt": policy.doubt,
             "bound": policy.tail_bound.name,
-            "sampling_rule": policy.sample_size,
+            "sampling_rule": policy.sampling,
             "exposed_above": policy.exposed_above,
             "harmless": policy.as_dict().get("harmless", []),
             "unattainable": policy.unattainable,

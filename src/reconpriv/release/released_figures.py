@@ -51,7 +51,7 @@ def released_figures(stored: ReleaseFolder, memory: str | None = None) -> Releas
         seen.add(whole.as_batch())
         trials += float(whole.trials.sum())
         sampled += int(whole.sampled.sum())
-    known = described.policy.sampling.trials_known
+    known = described.policy.sampling_rule.trials_known
     return ReleasedFigures(
         EquivalenceClasses.of(classes),
         round(trials) if known else None,

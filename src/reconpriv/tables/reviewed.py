@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reconpriv.table import Table
 
 _OTHER = "The release was not made from this table"
-_COLUMNS_ALIKE = "columns, kinds and sensitive values (group sizes of this sample size vary)"
+_COLUMNS_ALIKE = "columns, kinds and sensitive values (group sizes of this sampling rule vary)"
 _GROUPS_ALIKE = "columns, kinds, sensitive values, and the size of every group"
 
 
@@ -34,7 +34,7 @@ def review_table(
     With the key, its ledger is looked up.
     """
     described = stored.manifest
-    policy, coins = described.policy, described.policy.sampling.coins
+    policy, coins = described.policy, described.policy.sampling_rule.coins
     seen = GroupsSeen(described.group_schema)
     # Coin flips make groups larger and smaller.
     audit = table.audit(policy, worst=0, columns=False, watch=[] if coins else [seen.add])

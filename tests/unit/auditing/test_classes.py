@@ -22,7 +22,9 @@ ROWS = [("a", 1), ("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 1), ("b", 1), ("
 def audited(rows, **how):
     table = pa.table({"g": [g for g, _ in rows], "ill": [v for _, v in rows]})
     with rp.read(table, sensitive="ill", public="all", domain=[1, 2, 3, 4], **how) as opened:
-        return opened.audit(rp.Policy(0.5, 0.5, 0.3), columns=False).classes
+        return opened.audit(
+            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), columns=False
+        ).classes
 
 
 def by_counting(rows):
@@ -87,7 +89,7 @@ def test_missing_values_and_bins_are_counted_as_they_are_published():
     assert (kept.records, kept.unique, kept.distinct) == (4, 0, 1)
     table = pa.table({"age": [21, 22, 23, 34, 35], "ill": [1, 2, 1, 1, 1]})
     with rp.read(table, sensitive="ill", public="all", bin={"age": 10}) as opened:
-        found = opened.audit(rp.Policy(0.5, 0.5, 0.3)).classes
+        found = opened.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)).classes
     assert (found.groups, found.smallest, found.one_value_records) == (2, 2, 2)
 
 
@@ -95,7 +97,7 @@ def test_one_row_of_each_person_is_counted_anew():
     table = pa.table({"id": [1, 1, 2, 3], "g": list("aaab"), "ill": [1, 2, 1, 2]})
     how = {"sensitive": "ill", "public": ["g"], "person": "id", "rows_per_person": "one"}
     with rp.read(table, **how) as opened:
-        found = opened.audit(rp.Policy(0.5, 0.5, 0.3)).classes
+        found = opened.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)).classes
         assert found.records == opened.sensitive_counts.sum() == 3
 
 
@@ -106,7 +108,7 @@ def test_the_parts_of_a_table_make_the_whole(adult):
     cuts = [0, 1, 40, 41, 300, batch.groups]
     parts = [batch.slice(a, b) for a, b in itertools.pairwise(cuts)]
     joined = EquivalenceClasses.of(ClassPart.of(part, overall) for part in parts[::-1])
-    audited = adult.audit(rp.Policy(0.5, 0.5, 0.3), columns=False).classes
+    audited = adult.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), columns=False).classes
     for other in (joined, audited):
         assert other.below == whole.below
         assert vars(other) | {"below": 0} == pytest.approx(vars(whole) | {"below": 0})

@@ -19,7 +19,7 @@ from reconpriv.reading import read_as_published
 from reconpriv.release.record import record_schema
 
 SCHEMA = jsonschema.Draft202012Validator(record_schema())
-PAPER = rp.Policy(0.5, 0.5, 0.3)
+PAPER = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 ROLES = {"sensitive": "Education", "public": ["Gender", "Race", "Workclass"]}
 pytestmark = pytest.mark.filterwarnings("ignore::reconpriv.errors.ReconprivWarning")
 
@@ -45,13 +45,20 @@ def without_time(record):
 POLICIES = {
     "recommended": None,
     "paper": PAPER,
-    "leaks": rp.Policy(0.5, 0.5, 0.3, sample_size="paper"),
-    "none": rp.Policy(0.5, 0.5, 0.3, sample_size="none"),
-    "public": rp.Policy(0.3, 0.4, 0.2, sample_size="public", exposed_above=0.5),
-    "protected": rp.Policy(0.5, 0.5, 0.3, protect={"Race": "*"}),
-    "merged": rp.Policy(0.5, 0.5, 0.3, protect={"Workclass": "merge"}),
-    "one trial": rp.Policy(0.8, 0.5, 0.5, unattainable="one-trial"),
-    "margins": rp.Policy(0.5, 0.5, 0.3, margins=rp.Margins(1.0, tables=[["Race", "Gender"]])),
+    "leaks": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="paper"),
+    "none": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none"),
+    "public": rp.Policy(
+        retention=0.3, tolerance=0.4, doubt=0.2, sampling="public", exposed_above=0.5
+    ),
+    "protected": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect={"Race": "*"}),
+    "merged": rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect={"Workclass": "merge"}),
+    "one trial": rp.Policy(retention=0.8, tolerance=0.5, doubt=0.5, unattainable="one-trial"),
+    "margins": rp.Policy(
+        retention=0.5,
+        tolerance=0.5,
+        doubt=0.3,
+        margins=rp.Margins(1.0, tables=[["Race", "Gender"]]),
+    ),
 }
 
 
