@@ -110,9 +110,9 @@ def _presets(rows: tuple[Row, ...]) -> list[str]:
     lines = []
     for policy, name in PRESETS.items():
         own = [found[table][policy] for table in BUNDLED]
-        cells = (f"{_percent(row['error'])}, {_percent(row['right'])}" for row in own)
-        lines.append([name, *cells])
-    return _table(["counts off by, groups told", *BUNDLED.values()], lines)
+        pairs = (f"{_percent(row['error'])} off, {_percent(row['right'])} told" for row in own)
+        lines.append([name, *(pair.replace(" %", "\N{NO-BREAK SPACE}%") for pair in pairs)])
+    return _table(["preset", *BUNDLED.values()], lines)
 
 
 def _reasons(rows: tuple[Row, ...]) -> list[str]:

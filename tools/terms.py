@@ -33,7 +33,7 @@ WORDS = {
     "PRAM": r"PRAM",
     "Margin": r"margins?",
     "Effective trials": r"effective trials",
-    "Key": r"(?<!sort )keys?",
+    "Key": r"(?<!sort\s)keys?",
 }
 _FENCE = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
 _LEFT_OUT = re.compile(r"<!--.*?-->|^\|.*$|<(picture|small)\b.*?</\1>|!\[[^\]]*\]\([^)]*\)|`[^`]*`",
@@ -51,7 +51,12 @@ def terms(glossary: str) -> dict[str, re.Pattern[str]]:
     """The terms of the glossary: how each looks in a text, by its anchor."""
     headings = re.findall(r"^### (.+)$", glossary, re.MULTILINE)
     patterns = {one: WORDS.get(one, re.escape(one.lower()) + "s?") for one in headings}
-    return {anchor(one): re.compile(rf"\b({words})\b", re.I) for one, words in patterns.items()}
+    return {anchor(one): _compiled(words) for one, words in patterns.items()}
+
+
+def _compiled(words: str) -> re.Pattern[str]:
+    """Whole words in any case; a line may break between them."""
+    return re.compile(rf"\b({words})\b".replace("\\ ", r"\s+").replace(" ", r"\s+"), re.I)
 
 
 def prose(text: str) -> str:

