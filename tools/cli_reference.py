@@ -11,6 +11,7 @@ import typer.main
 
 from reconpriv.cli.app import app
 from reconpriv.cli.options.choices import fill_in
+from wrap_markdown import wrapped
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 HEAD = """# Commands
@@ -35,7 +36,7 @@ def reference() -> str:
     ]
     parts = [HEAD, "| command | what it does |\n|---|---|\n" + "\n".join(listed) + "\n"]
     parts += [_section(f"reconpriv {name}", command) for name, command in commands.items()]
-    return "\n".join(parts)
+    return wrapped("\n".join(parts))
 
 
 def _section(name: str, command: Any) -> str:
@@ -44,7 +45,7 @@ def _section(name: str, command: Any) -> str:
     line = " ".join([name, *("[OPTIONS]" for _ in options[:1]), *map(_placeholder, arguments)])
     parts = [f"## {name}\n", f"```text\n{line}\n```\n", _plain(command.help) + "\n"]
     if example := _plain(command.epilog).removeprefix("Example").strip():
-        parts.append(f"Example: `{example}`\n")
+        parts.append(f"Example:\n\n```text\n{example}\n```\n")
     if arguments:
         rows = [f"| `{_placeholder(p).strip('[]')}` | {_plain(p.help)} |" for p in arguments]
         parts.append("| argument | |\n|---|---|\n" + "\n".join(rows) + "\n")
