@@ -32,6 +32,8 @@ def test_intervals_have_a_width_and_hold_their_values(seed, design, tmp_path):
     ],
 )
 def test_the_properties_can_fail(count, low, high, exact, remarks, faults):
-    one = Estimate("q", count, low, high, 0.95, 1.0, exact, "mle", 9, 1, 9.0, remarks)
-    truth = replace(one, count=7.0)
+    one = Estimate(
+        "q", "count", "count", count, low, high, 0.95, 1.0, exact, "mle", 9, 1, 9.0, remarks
+    )
+    truth = replace(one, value=7.0)
     assert len(list(faults_in(one, lambda: truth, made_table(200), DESIGNS[0]))) == faults

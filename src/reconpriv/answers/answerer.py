@@ -58,7 +58,7 @@ class Answerer(Selectable):
 
     @property
     def margins(self) -> bool:
-        """Whether there are margins beside the records."""
+        """True if there are margins beside the records."""
         return self.measurements.rows > 0
 
     def told(self, *, margins: bool = True) -> Measurements:
@@ -273,7 +273,7 @@ class Answerer(Selectable):
         ]
 
     def _packable(self, equalities: dict[int, int]) -> bool:
-        """Whether the codes of these attributes fit into one 64-bit number."""
+        """True if the codes of these attributes fit into one 64-bit number."""
         return math.prod(len(self.cells.values[a]) + 1 for a in equalities) < 2**62
 
     def _shared(

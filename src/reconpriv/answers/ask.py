@@ -11,7 +11,7 @@ from reconpriv.ask.question import ComparisonQuestion, Question
 from reconpriv.ask.selections import Selected
 from reconpriv.estimate.averages import average_rows
 from reconpriv.estimate.compare import Comparison, compare_sides
-from reconpriv.estimate.counts import Estimate, Settings
+from reconpriv.estimate.counts import Estimate, Settings, exact_zero
 from reconpriv.estimate.quantiles import quantile_rows
 from reconpriv.estimate.shares import Labels, empty_figure, share_rows
 
@@ -55,7 +55,7 @@ def answer_many(
 def no_answer(question: Question, rows: Selected, settings: Settings) -> Answer:
     """The answer in a row that has no record of a question."""
     if question.counts:
-        return _zero(rows, settings)
+        return exact_zero(rows.text, settings.confidence)
     found = empty_figure(question, settings)
     return replace(found, kind=SUM) if question.kind == COUNT else found
 
@@ -70,13 +70,7 @@ def _summed(
     """Counts as sums: 0 where no record adds to one, and no row where there is no record at all."""
     found = {tuple(labels.values()): one for labels, one in rows}
     return [
-        (labels, found.get(tuple(labels.values()), _zero(among, settings)))
+        (labels, found.get(tuple(labels.values()), exact_zero(among.text, settings.confidence)))
         for labels, every in answerer.table(among, by, Settings())
         if not (every.exact and every.count == 0)
     ]
-
-
-def _zero(selected: Selected, settings: Settings) -> Estimate:
-    """The count of records that cannot occur."""
-    confidence = settings.confidence
-    return Estimate(selected.text, 0.0, 0.0, 0.0, confidence, 0.0, True, "exact", 0, 0, 0.0)

@@ -47,7 +47,7 @@ class BatchReader:
 
     @property
     def sql(self) -> bool:
-        """Whether every line is a SELECT."""
+        """True if every line is a SELECT."""
         return [name.lower() for name in self.header] == [SQL_COLUMN]
 
     def check_header(self, path: Path) -> None:

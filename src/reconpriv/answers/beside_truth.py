@@ -68,7 +68,7 @@ class BesideTruth:
 
     @property
     def inside(self) -> tuple[bool | None, ...]:
-        """Whether each interval holds the truth; None where there is no truth, or no interval."""
+        """True for each interval that holds the truth; None without a truth or an interval."""
         return tuple(map(self._inside, range(len(self.truths))))
 
     def _inside(self, row: int) -> bool | None:

@@ -56,7 +56,7 @@ class Widest:
         return f"{self.limit:,g} {'record' if self.limit == 1 else 'records'}"
 
     def exceeded(self, answer: Answer) -> bool:
-        """Whether an interval is wider; one that is not there is as wide as can be."""
+        """True if an interval is wider; one that is not there is as wide as can be."""
         if answer.exact:
             return False
         if answer.low is None or answer.high is None:
@@ -65,7 +65,7 @@ class Widest:
         return float(answer.high) - float(answer.low) > self.limit * size
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The limit and its unit, for JSON."""
         unit = "estimate" if self.relative else "share" if self.shares else "records"
         return {"limit": self.limit, "of": unit}
 
@@ -230,7 +230,7 @@ class Crosstab(EstimateTable):
 
     @property
     def plain(self) -> bool:
-        """Whether it is a table of counts and nothing else."""
+        """True if it is a table of counts and nothing else."""
         return self.shares is None and self.widest is None and len(self.cells) == len(self.rows)
 
     @property
@@ -258,7 +258,7 @@ class Crosstab(EstimateTable):
         return TwoWay(layout.rows, layout.columns, self.cells, self.shares is not None, notes)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The table, its totals and what was asked for besides, for JSON."""
         found = super().as_dict()
         if self.plain:
             return found

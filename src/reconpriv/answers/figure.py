@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from reconpriv.columns.schema import Value, json_value
 from reconpriv.errors import InputError
@@ -38,12 +38,22 @@ IMPOSSIBLE = (BELOW_ZERO, BELOW, ABOVE, OUTSIDE)
 _ROUNDING = 1e-9
 
 
+@dataclass(frozen=True, repr=False)
 class Answer(Plottable):
-    """An estimate of a figure of the original table, with its interval and what it rests on."""
+    """An estimate of a figure of the original table, with its interval and what it rests on.
+
+    ``kind`` says which figure it is, ``name`` how it is headed in a table. The value and its limits
+    are numbers, or the classes of an ordered column; they are None where there is nothing to
+    describe. ``low`` and ``high`` bound the figure among the people in the table, not in a
+    population they may have been drawn from. ``records`` is the number of records it is among,
+    ``groups`` and ``trials`` say how much data it rests on, and ``from_margins`` how much of its
+    precision comes from margins: what they take off its variance.
+    """
 
     query: str
     kind: str
     name: str
+    value: Value
     low: Value
     high: Value
     confidence: float
@@ -53,16 +63,10 @@ class Answer(Plottable):
     records: float
     groups: int
     trials: float
-    remarks: tuple[str, ...]
-    from_margins: float
+    remarks: tuple[str, ...] = ()
+    from_margins: float = 0.0
 
     _IN_JSON: ClassVar[tuple[str, ...]]  # its fields in their order; remarks come last
-
-    if TYPE_CHECKING:
-
-        @property
-        def value(self) -> Value:
-            """The estimate: a number, a class, or None if there is nothing to describe."""
 
     def as_dict(self) -> dict[str, Any]:
         """The answer for JSON; one that leans on a model has no limits there."""
@@ -77,7 +81,7 @@ class Answer(Plottable):
 
     @property
     def leans(self) -> bool:
-        """Whether it leans on a model, and so has no interval."""
+        """True if it leans on a model, and so has no interval."""
         return False
 
     @property
@@ -149,28 +153,10 @@ def margins_words(share: float) -> str:
 class Figure(Answer):
     """A share, average, sum or quantile in the original table: the estimate and its interval.
 
-    ``kind`` says which of them, ``name`` how it is headed in a table. ``records`` is the number of
-    records it is among, ``groups`` and ``trials`` what it rests on. The value and its limits are
-    numbers, or the classes of an ordered column; they are None where there is nothing to describe.
     A sum or a share has a ``standard_error``, and so has an average; a quantile has none, so there
     is no saying how much of it comes ``from_margins``; ``margins`` says whether it used any.
     """
 
-    query: str
-    kind: str
-    name: str
-    value: Value
-    low: Value
-    high: Value
-    confidence: float
-    standard_error: float | None
-    exact: bool
-    estimator: str
-    records: float
-    groups: int
-    trials: float
-    remarks: tuple[str, ...] = ()
-    from_margins: float = 0.0
     margins: bool = False
 
     def __post_init__(self) -> None:

@@ -112,7 +112,7 @@ def _ranks(measure: Measure | None) -> Ranks | None:
 
 
 def _keeps(having: Sequence[Having], row: Sequence[Answer], ranks: Sequence[Ranks | None]) -> bool:
-    """Whether a row satisfies HAVING; one without a value does not."""
+    """True if a row satisfies HAVING; one without a value does not."""
     for one in having:
         classes, value = ranks[one.aggregate], row[one.aggregate].value
         wanted = one.value

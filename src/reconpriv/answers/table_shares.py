@@ -59,7 +59,7 @@ def table_shares(
 
 
 def estimated_totals(answerer: Answerer, selected: Selected, among: Sequence[str]) -> bool:
-    """Whether the number of records that shares are among is an estimate."""
+    """True if the number of records that shares are among is an estimate."""
     return selected.values is not None or answerer.cells.schema.sensitive.name in among
 
 

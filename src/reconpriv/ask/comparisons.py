@@ -40,7 +40,7 @@ def unknown_value(column: str, value: Value, known: Sequence[Value]) -> InputErr
 
 
 def holds_codes(known: Sequence[Value]) -> bool:
-    """Whether the values of a column are text codes that all look like numbers."""
+    """True if the values of a column are text codes that all look like numbers."""
     return known.numeric_text if isinstance(known, Values) else looks_numeric(known)
 
 

@@ -46,7 +46,7 @@ class Selected:
 
     @property
     def plain(self) -> bool:
-        """Whether the condition consists of equalities only."""
+        """True if the condition consists of equalities only."""
         return not self.conditions and not self.members
 
 

@@ -22,7 +22,7 @@ def code_number(text: Value) -> Decimal | None:
 
 
 def looks_numeric(values: Iterable[Value]) -> bool:
-    """Whether values are text codes: all of them, except missing ones, spell numbers."""
+    """True if values are text codes: all of them, except missing ones, spell numbers."""
     present = [value for value in values if value is not None]
     return bool(present) and all(code_number(value) is not None for value in present)
 

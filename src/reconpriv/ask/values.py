@@ -50,12 +50,12 @@ class Values(Sequence[Value]):
             yield from self.array.slice(first, _FEW).to_pylist()
 
     def __contains__(self, value: object) -> bool:
-        """Whether it occurs."""
+        """True if it occurs."""
         return self.position(value) >= 0
 
     @cached_property
     def numeric_text(self) -> bool:
-        """Whether these are text codes that all look like numbers."""
+        """True if these are text codes that all look like numbers."""
         return bool(0 < len(self.codes) == len(self) - self.array.null_count)
 
     @cached_property

@@ -75,7 +75,7 @@ class Attempt(Aligned):
 
     @property
     def exact(self) -> Flags:
-        """Whether |g1| was recovered exactly."""
+        """True where |g1| was recovered exactly."""
         return np.asarray(self.inferred_trials == self.trials)
 
 

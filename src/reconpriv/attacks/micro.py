@@ -104,7 +104,7 @@ class Measured:
 
     @property
     def has_margins(self) -> bool:
-        """Whether margins are published beside the records."""
+        """True if margins are published beside the records."""
         return bool(self.published[0].tables)
 
     @property

@@ -119,7 +119,7 @@ def held_out_shares(target: AttackedTable, size: str, number: int) -> Floats:
 
 
 def halves_told(split: SplitTable, size: str, number: int) -> tuple[Flags, Flags]:
-    """Whether a model of half the people is close enough for each violating group's two halves."""
+    """Where a model of half the people is close enough, for both halves of violating groups."""
     target = split.target
     groups, batch = target.violating(), target.batch
     shares = fitted_model(split.inside.publication(number, size), target.raw, split.kept)

@@ -174,7 +174,7 @@ def guess(published: Publication, groups: Ints) -> tuple[Ints, Columns]:
 
 
 def quickly_pooled(cube: Cube) -> bool:
-    """Whether pooling takes seconds at most, so that nobody need ask for it."""
+    """True if pooling takes seconds at most, so that nobody need ask for it."""
     return cube.groups * cube.schema.domain_size <= POOLED_CELLS
 
 

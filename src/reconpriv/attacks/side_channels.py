@@ -182,7 +182,7 @@ def _row_order(stored: ReleaseFolder) -> Channel:
 
 
 def _full_groups(metadata: pyarrow.parquet.FileMetaData) -> bool:
-    """Whether all row groups but the last have the fixed number of rows."""
+    """True if all row groups but the last have the fixed number of rows."""
     *rows, last = (metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
     full = rows_per_row_group(metadata.num_columns)
     return all(n == full for n in rows) and last <= full

@@ -55,7 +55,7 @@ class Rate:
         return wilson(self.successes, self.trials)[1]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The rate with its interval, for JSON."""
         return {
             "what": self.what,
             "successes": self.successes,
@@ -97,11 +97,11 @@ class ConfidenceInterval:
     high: float
 
     def contains(self, number: float) -> bool:
-        """Whether the interval contains a number, ends included."""
+        """True if the interval contains a number, ends included."""
         return self.low <= number <= self.high
 
     def as_dict(self) -> dict[str, float]:
-        """Plain values, for JSON."""
+        """The number with its interval, for JSON."""
         return {"value": self.value, "low": self.low, "high": self.high}
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ UNTOLD = "the denominator may be zero, so any average is possible"
 
 
 def counts_holders(asked: Question, found: Totals) -> bool:
-    """Return True if it is about a public number of those who hold some sensitive values."""
+    """True if it is about a public number of those who hold some sensitive values."""
     some = bool(asked.selected.values) or found.values is not None
     return asked.measured.number is not None and some
 
@@ -255,7 +255,7 @@ def _totals_of(asked: Question, m: int, *, each: bool) -> list[WeightedTotal]:
 
 
 def is_exact(asked: Question, found: Totals, row: int | slice) -> bool:
-    """Whether only public columns take part, and are published exactly."""
+    """True if only public columns take part, and are published exactly."""
     noise, size = found.covariances[row], found.estimates[row]
     certain = bool(
         np.abs(noise).max(initial=0.0) <= _ROUNDING * (1.0 + np.abs(size).max(initial=0.0) ** 2)

@@ -54,46 +54,33 @@ def coin_flips(rule: SamplingRule) -> str:
 class Estimate(Answer):
     """A count in the original table: the estimate and an interval for it.
 
-    ``low`` and ``high`` bound the count among the people in the table, not in a population they
-    may have been drawn from. ``groups`` and ``trials`` say how much data it rests on, and
-    ``from_margins`` how much of its precision comes from margins: what they take off its variance.
     A count that leans on a model has a ``mean_squared_error``, of which ``standard_error`` is the
     root, in place of an interval (``low`` and ``high`` are NaN), and ``from_model`` says what the
-    model takes off the variance. ``name`` is how it is headed, and ``cut_groups`` the number of
-    protection groups of which it is about a part only.
+    model takes off the variance. ``cut_groups`` is the number of protection groups of which it is
+    about a part only.
     """
 
-    query: str
-    count: float
+    value: float
     low: float
     high: float
-    confidence: float
     standard_error: float
-    exact: bool
-    estimator: str
     records: int
-    groups: int
-    trials: float
-    remarks: tuple[str, ...] = ()
-    from_margins: float = 0.0
     mean_squared_error: float | None = None
     from_model: float = 0.0
-    name: str = COUNT
     cut_groups: int = 0
 
     _IN_JSON = (
         "query", "name", "count", *MEASURED, "mean_squared_error", "from_model", "cut_groups"
     )  # fmt: skip
-    kind = COUNT
 
     @property
-    def value(self) -> float:
-        """The count."""
-        return self.count
+    def count(self) -> float:
+        """The estimate."""
+        return self.value
 
     @property
     def leans(self) -> bool:
-        """Whether it leans on a model, and so has no interval."""
+        """True if it leans on a model, and so has no interval."""
         return self.mean_squared_error is not None
 
     def shown(self, value: Value) -> str:
@@ -252,12 +239,12 @@ class Settings:
 
     @property
     def model(self) -> bool:
-        """Whether counts lean on a model."""
+        """True if counts lean on a model."""
         return ESTIMATORS[self.estimator].model
 
     @property
     def margins(self) -> bool:
-        """Whether margins are used if there are any."""
+        """True if margins are used if there are any."""
         return ESTIMATORS[self.estimator].margins
 
     def times(self, rows: int) -> Settings:
@@ -274,16 +261,25 @@ class Settings:
         return quantile(self.confidence, self.intervals)
 
 
+def exact_zero(
+    query: str, confidence: float, records: int = 0, groups: int = 0, trials: float = 0.0
+) -> Estimate:
+    """A count of exactly none of some records."""
+    return Estimate(
+        query, COUNT, COUNT, 0.0, 0.0, 0.0, confidence, 0.0, True, "exact", records, groups, trials
+    )  # fmt: skip
+
+
 def known_count(query: str, sums: Sums, row: int, settings: Settings, design: Design) -> Estimate:
     """A count over public attributes alone: exact, unless coins decided about copies."""
     records = float(sums.records[row])
     spread = float(np.sqrt(sums.noise[row].sum())) if design.sampling_rule.coins else 0.0
     exact = spread == 0.0
     half = settings.z * spread
-    found = _count(query, sums, row, settings.confidence)
+    found = no_count(query, sums, row, settings)
     return replace(
         found,
-        count=records,
+        value=records,
         low=max(records - half, 0.0),
         high=records + half,
         standard_error=spread,
@@ -295,15 +291,8 @@ def known_count(query: str, sums: Sums, row: int, settings: Settings, design: De
 
 def no_count(query: str, sums: Sums, row: int, settings: Settings) -> Estimate:
     """The count of a condition that no sensitive value satisfies: exactly 0."""
-    return _count(query, sums, row, settings.confidence)
-
-
-def _count(query: str, sums: Sums, row: int, confidence: float) -> Estimate:
-    """Exactly none of the records of a selection."""
     records, groups, trials = int(sums.records[row]), int(sums.groups[row]), float(sums.trials[row])
-    return Estimate(
-        query, 0.0, 0.0, 0.0, confidence, 0.0, True, "exact", records, groups, trials
-    )  # fmt: skip
+    return exact_zero(query, settings.confidence, records, groups, trials)
 
 
 def estimated(
@@ -332,6 +321,6 @@ def estimated(
         remarks += misfit(count, low, high, (0.0, float(records)))
     remarks += design.remarks(groups, cut)
     return Estimate(
-        query, count, low, high, settings.confidence, math.sqrt(variance), False,
+        query, COUNT, COUNT, count, low, high, settings.confidence, math.sqrt(variance), False,
         settings.estimator, records, groups, trials, tuple(remarks), from_margins, cut_groups=cut,
     )  # fmt: skip

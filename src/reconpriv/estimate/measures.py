@@ -159,7 +159,7 @@ def question_of_measure(
 
 
 def has_numbers(schema: Schema, name: str, *, ranked: bool = False) -> bool:
-    """Whether a column has an average (or, if ``ranked``, a median) without scores."""
+    """True if a column has an average (or, if ``ranked``, a median) without scores."""
     column = next(one for one in schema.columns if one.name == name)
     return _has_numbers(column, schema.recoding(name), ranked=ranked)
 

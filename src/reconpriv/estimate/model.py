@@ -226,7 +226,7 @@ def _shrink(one: Estimate, count: float, shared: float, error: float) -> Estimat
     ]
     return replace(
         one,
-        count=min(max(float(found.count[0]), 0.0), float(one.records)),
+        value=min(max(float(found.count[0]), 0.0), float(one.records)),
         low=np.nan,
         high=np.nan,
         standard_error=float(np.sqrt(left)),

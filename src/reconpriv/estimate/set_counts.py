@@ -52,7 +52,7 @@ class SetCounts:
 
     @property
     def everybody(self) -> bool:
-        """Whether every value is in the set, so that the counts are known numbers of records."""
+        """True if every value is in the set, so that the counts are known numbers of records."""
         return self.size == self.design.domain_size
 
     @property

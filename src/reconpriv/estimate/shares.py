@@ -18,14 +18,14 @@ from reconpriv.answers.figure import IMPOSSIBLE, Figure, impossible
 from reconpriv.ask.question import Question
 from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
-from reconpriv.estimate.counts import Estimate, Settings
+from reconpriv.estimate.counts import Estimate, Settings, exact_zero
 from reconpriv.estimate.pieces import Pieces, cut_into_pieces
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.combined_limits import ratio_limits
 
 NO_RECORDS = "no record is in this selection, so there is nothing to describe"
 UNSURE = "the denominator may be zero, so the share is undefined"
-_ZERO = Estimate("", 0.0, 0.0, 0.0, 0.95, 0.0, True, "exact", 0, 0, 0.0)
+_ZERO = exact_zero("", 0.95)
 
 Labels = dict[str, Value]
 

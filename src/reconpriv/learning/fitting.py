@@ -87,7 +87,7 @@ class ModelRows:
 
     @property
     def margins(self) -> bool:
-        """Whether margins are used."""
+        """True if margins are used."""
         return self.group_row is not None
 
     def evidence(self, members: Floats) -> Evidence:
@@ -134,7 +134,7 @@ def gather(
 
 
 def few_groups(answerer: Answerer) -> bool:
-    """Whether the counts of all groups can be held at once."""
+    """True if the counts of all groups can be held at once."""
     cells = answerer.cells
     return isinstance(cells, Cube) and cells.groups * cells.schema.domain_size <= MOST_CELLS
 

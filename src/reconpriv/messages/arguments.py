@@ -30,7 +30,7 @@ def _is_flag(value: Any) -> bool:
 
 
 def is_list(value: Any) -> bool:
-    """Whether a value can be gone through, value by value; a text can."""
+    """True if a value can be gone through, value by value; a text can."""
     listed = isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping)
     # An array of no dimension cannot be gone through, and a table has columns, not values.
     return listed and getattr(value, "ndim", 1) > 0 and not hasattr(value, "columns")

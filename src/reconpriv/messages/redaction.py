@@ -28,7 +28,7 @@ _KEY = re.compile(_BEGIN + r"(?:[0-9a-f][ :-]?){47,}[0-9a-f](?!\.?\w)", re.I)
 
 
 def may_hold_password(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a URL, a connection string, or has a login in it."""
+    """True if this is a URL, a connection string, or has a login in it."""
     return _SUSPECT.match(os.fspath(path)) is not None
 
 

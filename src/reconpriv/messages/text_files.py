@@ -98,7 +98,7 @@ def _encoding(path: str) -> str | None:
 
 
 def is_utf8(path: str) -> bool:
-    """Whether a whole file is UTF-8 text."""
+    """True if a whole file is UTF-8 text."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for chunk in _chunks(path):

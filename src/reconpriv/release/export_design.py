@@ -40,7 +40,7 @@ class CheckAnswer:
 
 
 def comparable(column: Column, value: Value) -> bool:
-    """Whether every program can be asked for this value, and reads it as we do."""
+    """True if every program can be asked for this value, and reads it as we do."""
     if value is None or column.kind not in _COMPARABLE:
         return False
     if isinstance(value, str):

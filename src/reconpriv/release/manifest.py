@@ -398,7 +398,7 @@ def _whole(name: str) -> Column:
 
 
 def _can_be_listed(schema: Schema) -> bool:
-    """Whether the domain can be categories: text or whole numbers, none missing."""
+    """True if the domain can be categories: text or whole numbers, none missing."""
     return schema.sensitive.kind in (Kind.STRING, Kind.INTEGER) and None not in schema.domain
 
 

@@ -138,7 +138,7 @@ class Release(Queryable, Tabular):
         margins: bool = True,
         **equal: Value,
     ) -> IndependenceTest:
-        """Whether the sensitive attribute is independent of public ones, tested honestly.
+        """A test of independence of the sensitive attribute from public ones, corrected.
 
         :param columns: one public column, or several, which are then taken jointly.
         :param where: a condition on public columns, as after WHERE in SQL.

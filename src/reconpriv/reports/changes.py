@@ -25,7 +25,7 @@ class Change:
     figures: AuditFigures
 
     def helps(self, now: AuditFigures) -> bool:
-        """Whether fewer records are unique or at risk, without making the other figure worse."""
+        """True if fewer records are unique or at risk, without making the other figure worse."""
         unique = now.unique - self.figures.unique
         risk = now.violating_records - self.figures.violating_records
         return min(unique, risk) >= 0 and max(unique, risk) > 0

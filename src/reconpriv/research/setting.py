@@ -64,7 +64,7 @@ class StudySize:
 
     @property
     def fast(self) -> bool:
-        """Whether this is the short version."""
+        """True if this is the short version."""
         return self.keys < FULL.keys
 
 

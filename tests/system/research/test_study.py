@@ -18,10 +18,9 @@ import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.research import run as study
 from reconpriv.research.data import ATTRIBUTES, census_population, own_population
-from reconpriv.research.experiments import judge
 from reconpriv.research.findings import errors, ratio_at_default, ratio_with_margins
 from reconpriv.research.results import Result, read_result
-from reconpriv.research.run import NAMES, run_study
+from reconpriv.research.run import NAMES, judge, run_study
 from reconpriv.research.setting import DEFAULT, METHODS, SWEEPS, sweep
 from repository import ROOT
 

@@ -265,11 +265,11 @@ def test_the_studio_shows_the_error():
     from reconpriv.estimate.counts import Estimate
     from reconpriv.studio.steps.ask import answer_card
 
-    shared = {"query": "", "confidence": 0.95, "exact": False, "records": 100, "groups": 9,
-              "trials": 80.0}  # fmt: skip
-    leaning = Estimate(count=41.0, low=math.nan, high=math.nan, standard_error=math.sqrt(31.4),
+    shared = {"query": "", "kind": "count", "name": "count", "confidence": 0.95, "exact": False,
+              "records": 100, "groups": 9, "trials": 80.0}  # fmt: skip
+    leaning = Estimate(value=41.0, low=math.nan, high=math.nan, standard_error=math.sqrt(31.4),
                        estimator="model", mean_squared_error=31.4, **shared)  # fmt: skip
-    unbiased = Estimate(count=43.0, low=20.0, high=60.0, standard_error=10.0, estimator="mle",
+    unbiased = Estimate(value=43.0, low=20.0, high=60.0, standard_error=10.0, estimator="mle",
                         **shared)  # fmt: skip
 
     def card(*answers):

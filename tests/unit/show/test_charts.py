@@ -12,9 +12,8 @@ from lab import attack_pictures
 from lab.attacks import POLICY
 from reconpriv.errors import InputError
 from reconpriv.reports import charts as report_charts
-from reconpriv.research.experiments import EXPERIMENTS
 from reconpriv.research.results import read_result
-from reconpriv.research.run import NAMES
+from reconpriv.research.run import EXPERIMENTS, NAMES
 from reconpriv.show.charts import drawing as charts
 from reconpriv.show.charts import palette
 from repository import ROOT

@@ -5,8 +5,9 @@ from reconpriv.answers.figure import shown_number
 from reconpriv.show.results.answers import answer_cells
 
 NEARLY_ZERO = rp.Estimate(
-    query="sex = 'f'", count=-0.04, low=-0.0, high=12.25, confidence=0.95, standard_error=6.0,
-    exact=False, estimator="mle", records=50, groups=3, trials=20.0,
+    query="sex = 'f'", kind="count", name="count", value=-0.04, low=-0.0, high=12.25,
+    confidence=0.95, standard_error=6.0, exact=False, estimator="mle",
+    records=50, groups=3, trials=20.0,
 )  # fmt: skip
 
 

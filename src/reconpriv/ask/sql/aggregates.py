@@ -51,7 +51,7 @@ class Aggregate:
 
 
 def is_aggregate(node: Any) -> bool:
-    """Whether this is a figure of many records."""
+    """True if this is a figure of many records."""
     if isinstance(node, exp.Filter):
         return is_aggregate(node.this)
     return isinstance(node, exp.WithinGroup | exp.AggFunc) or is_share(node)

@@ -213,7 +213,7 @@ def _rewritten(
 
 
 def _negated(test: Any, holder: Any) -> bool | None:
-    """Whether a test is under an odd number of NOTs; None if it is inside anything else."""
+    """True if a test is under an odd number of NOTs; None if it is inside anything else."""
     negated, node = False, test.parent if test is not holder else holder
     while node is not holder:
         if isinstance(node, exp.Not):
@@ -249,7 +249,7 @@ def _tested(
 
 
 def _membership(column: Any, labels: Sequence[str], negated: bool) -> Any:
-    """Whether the column has one of these labels; unknown if it is missing."""
+    """The test that the column has one of these labels; unknown if it is missing."""
     texts = [exp.Literal.string(label) for label in labels]
     if not texts:
         never = exp.EQ if negated else exp.NEQ

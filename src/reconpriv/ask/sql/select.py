@@ -91,7 +91,7 @@ class SelectQuery:
 
     @property
     def counts(self) -> bool:
-        """Whether it asks for nothing but the number of records in each row."""
+        """True if it asks for nothing but the number of records in each row."""
         one = self.figures[0]
         return len(self.figures) == 1 and one.counts and one.selected is self.rows
 

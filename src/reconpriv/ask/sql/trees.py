@@ -115,7 +115,7 @@ def conjuncts(tree: Any) -> list[Any]:
 
 
 def is_share(node: Any) -> bool:
-    """Whether this is share(…), which sqlglot does not know."""
+    """True if this is share(…), which sqlglot does not know."""
     return isinstance(node, exp.Anonymous) and str(node.this).lower() == SHARE
 
 
@@ -159,7 +159,7 @@ def present(node: Any) -> Any:
 
 
 def may_be_unknown(node: Any, known: Mapping[str, Sequence[Value]]) -> bool:
-    """Whether a condition may be neither true nor false, as one about a missing value is."""
+    """True if a condition may be neither true nor false, as one about a missing value is."""
     missing = {name.lower() for name, values in known.items() if None in values}
     sure = (
         exp.Predicate, exp.Connector, exp.Not, exp.Paren, exp.Neg, exp.Column, exp.Identifier,

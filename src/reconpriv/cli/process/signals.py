@@ -48,7 +48,7 @@ def stop_on_signals() -> None:
 
 
 def stopped() -> bool:
-    """Whether a signal has asked for an end.
+    """True if a signal has asked for an end.
 
     An interrupted library may raise its own error; this distinguishes that from a bug.
     """

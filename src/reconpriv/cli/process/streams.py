@@ -26,7 +26,7 @@ def print_any_character() -> None:
 
 
 def prints_unicode() -> bool:
-    """Whether standard output can show every character."""
+    """True if standard output can show every character."""
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
 
 

@@ -117,7 +117,7 @@ def ratio_limits(
     """
 
     def contained(angle: Floats) -> Flags:
-        """Whether the ratio tan(angle) is not contradicted."""
+        """True where the ratio tan(angle) is not contradicted."""
         sine, cosine = np.sin(angle)[..., None], np.cos(angle)[..., None]
         weights = cosine * top - sine * bottom
         low, high = combination_limits(weights, parts, z)

@@ -62,7 +62,7 @@ class Bound:
 
     @property
     def sizes_classes(self) -> bool:
-        """Whether it has a size for a whole class of groups, as ``octave`` and ``public`` need."""
+        """True if it has a size for a whole class of groups, as ``octave`` and ``public`` need."""
         return self.worst_at_largest_frequency or self.exact
 
 

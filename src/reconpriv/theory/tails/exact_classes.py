@@ -80,7 +80,7 @@ class ExposedClass:
         return (counts / size)[self.occur(np.full(size, size), counts)]
 
     def occur(self, sizes: Ints, counts: Ints) -> Flags:
-        """Whether so many records can hold an exposed value, in groups of such sizes."""
+        """True where so many records can hold an exposed value, in groups of such sizes."""
         frequency, most = counts / sizes, self.most_frequent(sizes)
         # One value more, as frequent as the class allows, puts the group into the class.
         other = np.minimum(most, sizes - counts)
@@ -119,12 +119,12 @@ class ExposedClass:
         return every[(every >= least) & (every <= self.upto)]
 
     def pass_at(self, trials: Floats | Ints, frequency: Floats) -> np.ndarray:
-        """Whether both exact tails are at least δ, pair by pair."""
+        """True where both exact tails are at least δ, pair by pair."""
         count = self._count(trials, frequency)
         return np.asarray(np.minimum(*exact_tails(count)) >= self.delta - _ROUNDING)
 
     def pass_as_published(self, sizes: Ints, trials: int) -> Flags:
-        """Whether a sample of so many trials passes in the counts that are published."""
+        """True where a sample of so many trials passes in the counts that are published."""
         place, counts = self._judged_counts(sizes, trials)
         upper, lower = published_tails(
             sizes[place],
@@ -177,7 +177,7 @@ class ExposedClass:
         return np.asarray(occur & (near | ~after | ~before))
 
     def pass_with_margins(self, trials: int, frequency: Floats, told: float) -> bool:
-        """Whether both tails are at least δ for whoever weighs in margins worth E trials."""
+        """True if both tails are at least δ for whoever weighs in margins worth E trials."""
         if told == 0.0:
             return True
         tails = combined_tails(
@@ -254,7 +254,7 @@ def _largest_of_few(group_class: ExposedClass, size: int, told: float) -> int:
 
 @lru_cache(_KEPT)
 def _passes_whole(group_class: ExposedClass, size: int) -> bool:
-    """Whether every group passes without a sample, as far as its own records tell."""
+    """True if every group passes without a sample, as far as its own records tell."""
     frequency = group_class.exposed_frequencies(size)
     if size > float(group_class.most_trials(frequency[-1:])[0]):
         return False
@@ -325,7 +325,7 @@ class _BySize:
     known: NDArray[np.int8] = field(default_factory=lambda: np.zeros(_REMEMBERED, dtype=np.int8))
 
     def holds(self, sizes: Ints) -> Flags:
-        """Whether it is true of each of the sizes; very large ones are not remembered."""
+        """The answer for each of the sizes; those of very large ones are not remembered."""
         found = np.empty(sizes.size, dtype=bool)
         large = sizes >= _REMEMBERED
         if large.any():
@@ -341,7 +341,7 @@ class _BySize:
 
 @lru_cache(_KEPT_SIZES)
 def _published(group_class: ExposedClass, trials: int) -> _BySize:
-    """Whether a sample of so many trials passes as published."""
+    """The sizes of groups at which a sample of so many trials passes as published."""
     return _BySize(lambda sizes: group_class.pass_as_published(sizes, trials))
 
 

@@ -171,7 +171,7 @@ def _largest_of_few(count: ObservedCount, group: Ints, highest: Floats, delta: f
 def private_groups(
     counts: Ints, starts: Ints, *, exposed: Flags | None = None, **parameters: Unpack[Parameters]
 ) -> Flags:
-    """Whether every group is private as it is: Corollary 2, without looking for s_g."""
+    """True where every group is private as it is: Corollary 2, without looking for s_g."""
     bound, delta, count = _Test.of_cells(counts, starts, parameters)
     tested = np.ones(counts.size, dtype=bool) if exposed is None else exposed
     return _all_pass(bound, count, starts, tested, delta)
