@@ -32,19 +32,19 @@ class HeldOut:
     out: Ints
 
 
-def part_of_group(groups: int, parts: int = PARTS) -> Ints:
+def part_of_group(groups: int) -> Ints:
     """Which part every group is in: by chance, always alike, and parts of nearly one size."""
     order = np.argsort(uniform_words(groups, "groups held out"), kind="stable")
     part = np.empty(groups, dtype=np.int64)
-    part[order] = np.arange(groups) % parts
+    part[order] = np.arange(groups) % PARTS
     return part
 
 
-def without_groups(target: AttackedTable, parts: int = PARTS) -> Iterator[HeldOut]:
+def without_groups(target: AttackedTable) -> Iterator[HeldOut]:
     """The table without each part of its groups in turn."""
     batch = target.batch
-    part = part_of_group(batch.groups, parts)
-    for out in (np.flatnonzero(part == i) for i in range(parts)):
+    part = part_of_group(batch.groups)
+    for out in (np.flatnonzero(part == i) for i in range(PARTS)):
         stays = ~np.isin(batch.group_of_cell, out)
         if out.size and stays.any():
             inside, kept = table_of(target, np.where(stays, batch.count, 0))

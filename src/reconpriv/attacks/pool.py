@@ -178,14 +178,12 @@ def quickly_pooled(cube: Cube) -> bool:
     return cube.groups * cube.schema.domain_size <= POOLED_CELLS
 
 
-def pooled_share(
-    cube: Cube, policy: Policy, exposing: Policy | None = None, *, keys: int = 1
-) -> float:
+def pooled_share(cube: Cube, policy: Policy, exposing: Policy | None = None) -> float:
     """The share of people whose group's most exposed value is estimated closely by pooling.
 
     What counts as exposed is up to ``exposing``, by default the policy itself; what counts as
     close is the same for all policies.
-    Measured on publications in memory with the lab's own keys, margins included.
+    Measured on a publication in memory with the lab's own key, margins included.
     """
     judge = yardstick(policy if exposing is None else exposing)
     batch = cube.as_batch()
@@ -195,9 +193,7 @@ def pooled_share(
         return 0.0
     top, truth = most_exposed(batch, judge)[groups], frequency[groups]
     target = AttackedTable(cube.schema, replace(policy, unattainable="one-trial"), batch)
-    people, found = batch.sizes[groups], 0.0
-    for number in range(keys):
-        seen = pool_all(target.publication(number), groups)
-        estimate = seen.estimate[np.arange(groups.size), top]
-        found += float(people[relative_error(estimate, truth) <= judge.tolerance].sum())
-    return found / keys / float(batch.sizes.sum())
+    seen = pool_all(target.publication(0), groups)
+    estimate = seen.estimate[np.arange(groups.size), top]
+    told = groups[relative_error(estimate, truth) <= judge.tolerance]
+    return float(batch.sizes[told].sum() / batch.sizes.sum())

@@ -34,6 +34,7 @@ from reconpriv.theory.perturbation import keep_probability
 
 _RESAMPLES = 200
 _KEYS = 32
+_TRIES = 200
 KNEW = "every release of the table, their policy; not the keys"
 KNEW_MORE = f"{KNEW}; and, which nobody can know, the variance of every estimate"
 
@@ -130,17 +131,15 @@ def independence(target: AttackedTable) -> ConfidenceInterval:
     return correlation(np.concatenate(errors[0]), np.concatenate(errors[1]))
 
 
-def inserted_records(
-    target: AttackedTable, *, tries: int = 200
-) -> tuple[ConfidenceInterval, float]:
+def inserted_records(target: AttackedTable) -> tuple[ConfidenceInterval, float]:
     """Insert a record into groups that are not sampled; the difference is one randomised value.
 
     Returns how often it shows the true value, with an interval, and r of Eq. 1.
     """
     quiet = np.flatnonzero(np.asarray(target.batch.sizes == 1))
     if not quiet.size:
-        quiet = np.argsort(target.batch.sizes, kind="stable")[:tries]
-    some = target.only(np.sort(quiet[:: max(1, quiet.size // tries)][:tries]))
+        quiet = np.argsort(target.batch.sizes, kind="stable")[:_TRIES]
+    some = target.only(np.sort(quiet[:: max(1, quiet.size // _TRIES)][:_TRIES]))
     first = some.batch.value[some.batch.starts]
     grown, shown = replace(some, batch=with_one_more(some.batch)), []
     for number in range(8):

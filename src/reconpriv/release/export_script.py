@@ -1,8 +1,8 @@
 """The script that goes with an export: in the language of the program that reads the file.
 
 Each corrects a count and compares three answers with those of the release. A program is a record
-of its templates, in which @word is a name that begins like the columns of the design, and «word» a
-part that depends on the release or on the answer.
+of its templates, the longer ones of which are files in ``templates``. In them, @word is a name that
+begins like the columns of the design, and «word» a part that depends on the release or the answer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from reconpriv.columns.schema import Column, Kind, Value, value_text
@@ -102,169 +103,14 @@ def _compound(text: str) -> str:
     return '`"' + text.replace("$", r"\$").replace("`", r"\`") + "\"'"
 
 
-_R = """\
-# Run it where the data are: Rscript «script»
+def _template(name: str) -> str:
+    return files("reconpriv.release").joinpath("templates", name).read_text(encoding="utf-8")
 
-p <- @retention
-m <- @domain
-sensitive <- «sensitive»
-«read»
-design <- c(«design»)
-data[design] <- lapply(data[design], as.numeric)
-«labels»
-# How many of these rows hold one sensitive value, with the standard error.
-# Take whole groups: choose rows by public columns.
-corrected <- function(rows, value) {
-  stray <- (1 - p) / m
-  keep <- p + stray
-  holds <- as.numeric(rows[[sensitive]] %in% value)
-  observed <- sum(holds)
-  weights <- rows$@weight
-  holders <- (sum(weights * holds) - stray * sum(weights)) / p
-  drawn <- holders * (keep * (1 - keep) - stray * (1 - stray)) +
-    sum(weights) * stray * (1 - stray)
-  groups <- rows[!duplicated(rows$@group), ]
-  of_group <- tapply(holds, factor(rows$@group, groups$@group), sum)
-  share <- as.numeric(of_group) / groups$@records
-  trials <- groups$@trials
-  part <- (groups$@records %% trials) / trials
-  uneven <- part * (1 - part) * trials^2 / pmax(trials - 1, 1) * share * (1 - share)
-  rounding <- ifelse(trials < groups$@records, groups$@weight^2 / 6, 0)
-  c(
-    count = (observed - stray * nrow(rows)) / p,
-    standard_error = sqrt((max(drawn, 0) + sum(uneven)) / p^2 + sum(rounding))
-  )
-}
 
-# An answer beside the one that the release gives.
-compared <- function(what, found, expected) {
-  cat(what, ": ", paste(format(found, digits = 10), collapse = ", standard error "), sep = "")
-  cat("\\n")
-  stopifnot(all(abs(found - expected) <= 1e-6 * (1 + abs(expected))))
-}
-"""
-_SAS = """\
-/* Run it where the data are; each answer is shown beside the expected one. */
-
-%xpt2loc(libref=work, filespec=«file»);
-
-proc sql;
-  create table @constants (@p num, @stray num);
-  insert into @constants values (@retention, «rate»);
-"""
-_SAS_HOLDERS = """\
-  create table @groups as
-    select @group, sum(«holder» = «value») as @held,
-      max(@records) as @records, max(@trials) as @trials,
-      max(@weight) as @weight
-    from work.dataset«where» group by @group;
-  create table @sums as
-    select sum(@held) as held, sum(@records) as size,
-      sum(@weight * @held) as scaled_held, sum(@weight * @records) as scaled,
-      sum(mod(@records, @trials) / @trials * (1 - mod(@records, @trials) / @trials)
-        * @trials * @trials / max(@trials - 1, 1)
-        * @held / @records * (1 - @held / @records)) as uneven,
-      sum(case when @trials < @records then @weight * @weight / 6 else 0 end) as rounding
-    from @groups;
-  create table @corrected as
-    select (held - @stray * size) / @p as answer,
-      sqrt((max((scaled_held - @stray * scaled) / @p
-        * ((@p + @stray) * (1 - @p - @stray) - @stray * (1 - @stray))
-        + scaled * @stray * (1 - @stray), 0) + uneven) / (@p * @p) + rounding) as standard_error
-    from @sums, @constants;
-  select answer, «count» as expected, standard_error,
-    «error» as expected_error from @corrected;
-  drop table @groups, @sums, @corrected;
-"""
-_SPSS_HOLDERS = """\
-GET FILE=«file».
-«kept»COMPUTE @held = 0.
-IF («holder» = «value») @held = 1.
-AGGREGATE OUTFILE=* /BREAK=@group /@held=SUM(@held)
-  /@size=MEAN(@records) /@n=MEAN(@trials) /@scale=MEAN(@weight).
-COMPUTE @share = @held / @size.
-COMPUTE @part = MOD(@size, @n) / @n.
-COMPUTE @uneven = @part * (1 - @part) * @n**2 / MAX(@n - 1, 1) * @share * (1 - @share).
-COMPUTE @rounding = 0.
-IF (@n < @size) @rounding = @scale**2 / 6.
-COMPUTE @scaled = @scale * @size.
-COMPUTE @scaledheld = @scale * @held.
-COMPUTE @one = 1.
-AGGREGATE OUTFILE=* /BREAK=@one /@held=SUM(@held) /@size=SUM(@size) /@uneven=SUM(@uneven)
-  /@rounding=SUM(@rounding) /@scaled=SUM(@scaled) /@scaledheld=SUM(@scaledheld).
-COMPUTE @p = @retention.
-COMPUTE @stray = (1 - @p) / @domain.
-COMPUTE @keep = @p + @stray.
-COMPUTE @holders = (@scaledheld - @stray * @scaled) / @p.
-COMPUTE @drawn = @holders * (@keep * (1 - @keep) - @stray * (1 - @stray))
-  + @scaled * @stray * (1 - @stray).
-COMPUTE @count = (@held - @stray * @size) / @p.
-COMPUTE @se = SQRT((MAX(@drawn, 0) + @uneven) / @p**2 + @rounding).
-COMPUTE @expected = «count».
-COMPUTE @expected_se = «error».
-FORMATS @count @expected @se @expected_se (F18.4).
-LIST @count @expected @se @expected_se.
-"""
-_SPSS_PUBLIC = """\
-GET FILE=«file».
-«kept»COMPUTE @one = 1.
-AGGREGATE OUTFILE=* /BREAK=@one /@count=N.
-COMPUTE @expected = «whole».
-FORMATS @count @expected (F18.0).
-LIST @count @expected.
-"""
-_STATA = """\
-* Run it where the data are: do «script»
-
-version 14
-use «file», clear
-scalar @p = @retention
-scalar @m = @domain
-
-* Data of one row per group, with @held holders as published: the corrected count.
-capture program drop @corrected
-program @corrected, rclass
-    tempvar share part uneven rounding scaled
-    scalar @stray = (1 - @p) / @m
-    scalar @keep = @p + @stray
-    generate double `share' = @held / @records
-    generate double `part' = mod(@records, @trials) / @trials
-    generate double `uneven' = `part' * (1 - `part') * @trials^2 / max(@trials - 1, 1) ///
-        * `share' * (1 - `share')
-    generate double `rounding' = cond(@trials < @records, @weight^2 / 6, 0)
-    generate double `scaled' = @weight * @records
-    quietly summarize `uneven'
-    scalar @uneven = r(sum)
-    quietly summarize `rounding'
-    scalar @rounding = r(sum)
-    quietly summarize `scaled'
-    scalar @all = r(sum)
-    quietly replace `scaled' = @weight * @held
-    quietly summarize `scaled'
-    scalar @holders = (r(sum) - @stray * @all) / @p
-    scalar @drawn = @holders * (@keep * (1 - @keep) ///
-        - @stray * (1 - @stray)) + @all * @stray * (1 - @stray)
-    quietly summarize @records
-    scalar @all = r(sum)
-    quietly summarize @held
-    return scalar count = (r(sum) - @stray * @all) / @p
-    return scalar se = sqrt((max(@drawn, 0) + @uneven) / @p^2 + @rounding)
-end
-"""
-_STATA_HOLDERS = """\
-preserve
-«kept»generate double @held = «holder» == «value»
-collapse (sum) @held (mean) @records @trials @weight, by(@group)
-@corrected
-display "count " %18.4f r(count) ", standard error " %14.4f r(se)
-assert reldif(r(count), «count») < 1e-06
-assert reldif(r(se), «error») < 1e-06
-restore
-"""
 PROGRAMS = {
     "R": Program(
         ("# ", "", "# "),
-        _R,
+        _template("head.R"),
         "data[data[[«column»]] %in% «at», ]",
         "compared(«what», nrow(«where»), «whole»)",
         "compared(«what»,\n  corrected(«where», «value»),\n  c(«count», «error»))",
@@ -273,10 +119,10 @@ PROGRAMS = {
     ),
     "SAS": Program(
         ("/* ", " */", "   "),
-        _SAS,
+        _template("head.sas"),
         " where «column» = «at»",
         "  select count(*) as answer, «whole» as expected from work.dataset«where»;\n",
-        _SAS_HOLDERS,
+        _template("holders.sas"),
         _quoted,
         tail="quit;\n",
         date="'{0.day}{MONTH}{0.year}'d",
@@ -285,18 +131,18 @@ PROGRAMS = {
         ("* ", "", "  "),
         "* Run it where the data are; each answer is listed beside the expected one.\n",
         "«column» = «at»",
-        _SPSS_PUBLIC,
-        _SPSS_HOLDERS,
+        _template("public.sps"),
+        _template("holders.sps"),
         _quoted,
         kept="SELECT IF («where»).\n",
         date="DATE.DMY({0.day}, {0.month}, {0.year})",
     ),
     "Stata": Program(
         ("* ", "", "* "),
-        _STATA,
+        _template("head.do"),
         " if «column» == «at»",
         "count«where»\nassert r(N) == «whole»\n",
-        _STATA_HOLDERS,
+        _template("holders.do"),
         _compound,
         kept="keep«where»\n",
         date="td({0.day:02}{month}{0.year})",

@@ -19,6 +19,7 @@ from reconpriv.theory.estimation.reconstruction import constrained_frequencies, 
 
 # Tables larger than this are not tried: (combinations of public values) x (sensitive values).
 _CELLS = 200_000
+_ATTRIBUTES = 2  # public ones that a count asks about, at most
 _FEWEST = 5
 # With margins, pairs of a group and a count that are looked at in all, and counts of each table.
 _PAIRS = 1 << 23
@@ -38,8 +39,8 @@ class ErrorBand:
     ninetieth: float
 
 
-def error_bands(answerer: Answerer, *, attributes: int = 2) -> tuple[ErrorBand, ...]:
-    """Counts of one sensitive value with up to ``attributes`` public ones, grouped by size.
+def error_bands(answerer: Answerer) -> tuple[ErrorBand, ...]:
+    """Counts of one sensitive value with up to two public ones, grouped by size.
 
     The size of an answer is what the estimated distribution of the whole table would give: sorting
     counts by their own estimates would call small those that chance made small. The expected
@@ -49,7 +50,7 @@ def error_bands(answerer: Answerer, *, attributes: int = 2) -> tuple[ErrorBand, 
     overall = _overall(cube, answerer.design)
     tables = [
         chosen
-        for size in range(attributes + 1)
+        for size in range(_ATTRIBUTES + 1)
         for chosen in combinations(range(len(cube.codes)), size)
     ]
     counts, errors = [], []

@@ -211,10 +211,10 @@ def at_default(result: Result, base: str, method: str, margins: str) -> Row | No
     return next(iter(result.select(**where)), None)
 
 
-def ratio_with_margins(result: Result, base: str, method: str, margins: str = WITH) -> float:
+def ratio_with_margins(result: Result, base: str, method: str) -> float:
     """The error relative to that of perturbation alone; NaN if margins could not be published."""
     plain = at_default(result, base, "none", WITHOUT)
-    found = at_default(result, base, method, margins)
+    found = at_default(result, base, method, WITH)
     return float("nan") if plain is None or found is None else found["error"] / plain["error"]
 
 
