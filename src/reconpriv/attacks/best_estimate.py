@@ -20,7 +20,8 @@ from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.noise import adjusted
 from reconpriv.protect.margins.tables import index_rows
 from reconpriv.theory.arrays import Flags, Floats, Ints
-from reconpriv.theory.estimation.design import exact_spread, mixing
+from reconpriv.theory.counts import rounded_holders
+from reconpriv.theory.estimation.design import exact_spread, trial_variance
 from reconpriv.theory.estimation.reconstruction import reconstruct_count
 from reconpriv.theory.margins.incidence import Incidence
 from reconpriv.theory.margins.row_spectrum import (
@@ -70,9 +71,9 @@ class BestEstimates:
     @property
     def worth(self) -> Floats:
         """N² v k: how many trials margins are worth about each group."""
-        holder, anybody = mixing(self.retention, self.domain_size)
         squares = self.sizes.astype(np.float64) ** 2
-        return np.asarray(squares * (holder * self.truth + anybody) * self.information)
+        one_trial = trial_variance(self.truth, self.retention, self.domain_size)
+        return np.asarray(squares * one_trial * self.information)
 
     @property
     def effective_trials(self) -> Floats:
@@ -138,11 +139,11 @@ def _estimated(
     sizes, asked = target.batch.sizes, np.full(cube.groups, value)
     count = count_of(target.raw, asked)
     spread = exact_spread(count, np.arange(cube.groups), sizes, cube.trials.astype(np.int64))
-    holder, anybody = mixing(policy.retention, m)
     estimate = reconstruct_count(
         count_of(cube, asked), cube.records, retention=policy.retention, domain_size=m
     )
-    variance: Floats = spread.weight * (holder * (count / sizes) + anybody) + spread.extra
+    one_trial = trial_variance(count / sizes, policy.retention, m)
+    variance: Floats = spread.weight * one_trial + spread.extra
     rows = margins.incidence
     precision = precision_of(rows.pairs(variance), margins.noise)
     distance = precision @ (margins.counts[:, value] - rows.sums(estimate))
@@ -298,8 +299,8 @@ def trial_counts(n: int, quota: float, retention: float, domain_size: int) -> Fl
 
     r = keep_probability(retention, domain_size)
     t = replacement_probability(retention, domain_size)
-    below = int(np.floor(quota + WHOLE))
-    share = max(quota - below, 0.0)
+    whole, share = rounded_holders(np.array(quota))
+    below = int(whole)
     result = np.zeros(n + 1)
     for holders, weight in ((below, 1 - share), (min(below + 1, n), share)):
         kept = binom.pmf(np.arange(holders + 1), holders, r)

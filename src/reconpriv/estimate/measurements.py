@@ -21,7 +21,7 @@ from reconpriv.estimate.counts import Design
 from reconpriv.protect.margins.noise import adjusted
 from reconpriv.protect.margins.tables import MarginTable, RowIndex, index_rows, rows_of
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.estimation.design import trial_variance
 from reconpriv.theory.estimation.intervals import ROUNDING
 from reconpriv.theory.estimation.reconstruction import count_variance, reconstruct_count
 from reconpriv.theory.margins.incidence import Incidence
@@ -83,10 +83,8 @@ class Measurements:
 
     def one_trial(self, size: Floats | int, share: Floats) -> Floats:
         """v = (T + (R - T) f)/p² of sets of so many values that such shares of the records hold."""
-        holder, anybody = mixing(
-            self.design.retention, self.design.domain_size, np.asarray(size, dtype=np.float64)
-        )
-        return np.asarray(anybody + holder * share)
+        values = np.asarray(size, dtype=np.float64)
+        return trial_variance(share, self.design.retention, self.design.domain_size, values)
 
     def alike(self, members: Floats) -> tuple[float, float]:
         """v and σ² for weights that all classes share, so that these still add up: the means.

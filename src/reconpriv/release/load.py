@@ -24,7 +24,7 @@ from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.manifest import DATA, GROUPS
 from reconpriv.release.stored_cells import store
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.estimation.design import trial_variance
 from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 from reconpriv.theory.tails.bounds import BOUNDS
 from reconpriv.theory.tails.privacy import largest_private_size
@@ -197,14 +197,13 @@ def plug_in_trials(cube: Cube, policy: Policy) -> Floats:
     known = policy.parameters(m)
     if policy.tail_bound.exact or policy.tail_bound.name not in BOUNDS:
         known["bound"] = BOUNDS["chernoff-full"]
-    holder, anybody = mixing(retention, m)
 
     def trials(frequency: Floats) -> Floats:
         possible = np.clip(frequency, max(1.0 / m, policy.exposed_above), 1.0)
         sizes = largest_private_size(possible, **known)
         return np.minimum(np.maximum(sizes, 1.0), cube.records)
 
-    variance = (holder * np.clip(largest, 0.0, 1.0) + anybody) / trials(largest)
+    variance = trial_variance(np.clip(largest, 0.0, 1.0), retention, m) / trials(largest)
     # Only a group that is private whatever its frequencies has surely not been sampled.
     surely = trials(np.ones(cube.groups)) >= cube.records
     likely = np.minimum(trials(largest + np.sqrt(variance)), cube.records - 0.5)

@@ -36,7 +36,7 @@ from reconpriv.research.setting import DEFAULT, RETENTIONS, StudyPoint, StudySiz
 from reconpriv.research.sweeps import Prepared, mean_and_spread, prepare
 from reconpriv.table import Table
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.estimation.design import trial_variance
 
 SIZES = ("none", "octave", "public")
 # Without margins; with them; and with the rows, too, that would give a group away.
@@ -192,13 +192,13 @@ def combined_estimates(plan: QueryPlan, cube: Cube, margins: Measurements) -> Fl
     The same as a release answers (estimate.linear), without the variances, which take longest.
     """
     p, m = margins.design.retention, margins.design.domain_size
-    holder, anybody = mixing(p, m)
+    one_trial = trial_variance(margins.shares, p, m)
     unknown = cube.scale * cube.records
     estimates = plan.estimates(cube, p)
     for subset in plan.subsets if margins.rows else ():
         told = margins.incidence(cube).sums_by(unknown, subset.positions, subset.keys)
         weights = margins.spectrum.weights(
-            told, (holder * margins.shares + anybody)[subset.values], margins.noise(1), subset.rows
+            told, one_trial[subset.values], margins.noise(1), subset.rows
         )
         estimates[subset.queries] += np.sum(weights * margins.distance.T[subset.values], axis=1)
     return estimates

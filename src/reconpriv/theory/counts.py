@@ -20,6 +20,8 @@ from reconpriv.theory.perturbation import (
     replacement_probability,
 )
 
+# Products that are whole numbers on paper must count as whole.
+_WHOLE = 1e-9
 # θ is a quotient of rounded numbers; ε exactly at its limit must not be refused.
 _THETA_SLACK = 1e-12
 
@@ -71,6 +73,18 @@ class ObservedCount:
     def theta(self) -> Floats:
         """θ = ε n p f / μ = ε p f / w (Theorem 2)."""
         return np.minimum(self.shift / self.weight, 1.0)
+
+
+def rounded_holders(holders: Floats) -> tuple[Floats, Floats]:
+    """A quota n f rounded down, and the probability with which a systematic sample rounds it up."""
+    below = np.floor(holders + _WHOLE)
+    share = np.clip(holders - below, 0.0, 1.0)
+    return below, np.where(share < _WHOLE, 0.0, share)
+
+
+def counts_beyond(centre: Floats, reach: Floats) -> tuple[Floats, Floats]:
+    """The lowest count that is more than ``reach`` above the centre, and the highest below it."""
+    return np.floor(centre + reach + _WHOLE) + 1.0, np.ceil(centre - reach - _WHOLE) - 1.0
 
 
 def epsilon_limit(retention: float, domain_size: int, frequency: float = 1.0) -> float:

@@ -44,6 +44,12 @@ def mixing(retention: float, domain_size: int, values: Any = 1) -> tuple[Any, An
     return (r * (1.0 - r) - stray) / retention**2, stray / retention**2
 
 
+def trial_variance(frequency: Any, retention: float, domain_size: int, values: Any = 1) -> Floats:
+    """v = (α f + β)/p²: the variance of a reconstructed count for each trial."""
+    holder, anybody = mixing(retention, domain_size, values)
+    return np.asarray(anybody + holder * frequency)
+
+
 def exact_spread(count: Ints, group: Ints, sizes: Ints, trials: Ints) -> Spread:
     """Systematic sampling and exact scaling (`octave`, `public`): no approximation.
 
@@ -142,6 +148,5 @@ def group_error(frequency: Floats, trials: Floats, *, retention: float, domain_s
     From Lemma 1's variance of n trials alone. Rounding and copies would add to it, so it errs on
     the side of the adversary.
     """
-    holder, anybody = mixing(retention, domain_size)
-    variance = (frequency * holder + anybody) / trials
+    variance = trial_variance(frequency, retention, domain_size) / trials
     return np.asarray(MEAN_ABSOLUTE * np.sqrt(variance) / frequency)

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
-from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.counts import ObservedCount, counts_beyond, rounded_holders
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # How far from its mean, in standard deviations (and 40 more, for small counts), a binomial is
 # summed: the rest is below 1e-18.
 _REACH = 9.0
-# Products such as n p f that are whole numbers on paper must count as whole here.
-_WHOLE = 1e-9
 # Elements of one vectorised evaluation; keeps memory bounded however many groups are asked for.
 _CHUNK = 1 << 20
 # Distributions of up to this many trials are made once for each p. Few of these tables are kept.
@@ -46,18 +44,9 @@ class _Limits:
     def of(cls, count: ObservedCount) -> _Limits:
         n = np.ravel(count.trials).astype(np.float64)
         f = np.ravel(count.frequency)
-        holders = n * f
-        below = np.floor(holders + _WHOLE)
-        share = np.clip(holders - below, 0.0, 1.0)
         centre = n * (f * count.retention + count.replacement)
-        reach = n * np.ravel(count.shift)
-        return cls(
-            n,
-            below,
-            np.where(share < _WHOLE, 0.0, share),
-            np.ceil(centre - reach - _WHOLE) - 1.0,
-            np.floor(centre + reach + _WHOLE) + 1.0,
-        )
+        lowest_high, highest_low = counts_beyond(centre, n * np.ravel(count.shift))
+        return cls(n, *rounded_holders(n * f), highest_low, lowest_high)
 
 
 def exact_tails(count: ObservedCount, *, few: bool = False) -> tuple[Floats, Floats]:

@@ -17,13 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from reconpriv.theory.arrays import Floats, distinct_columns
-from reconpriv.theory.counts import ObservedCount
-from reconpriv.theory.estimation.design import mixing
+from reconpriv.theory.counts import ObservedCount, rounded_holders
+from reconpriv.theory.estimation.design import trial_variance
 from reconpriv.theory.estimation.reconstruction import reconstruct_count
 from reconpriv.theory.tails.exact import MOST_TABLED, exact_tails, tabled_masses, tabled_tails
 from reconpriv.theory.tails.exact_published import observed_by_holders
 
-_WHOLE = 1e-9
 # E is rounded up: steps of an eighth of a power of two, none below the smallest.
 SMALLEST_TOLD = 0.125
 _STEPS = 8
@@ -50,12 +49,12 @@ def combined_tails(
 
     The holders among the trials are n f, rounded down or up as systematic sampling does.
     """
-    holders = trials * frequency
-    below = np.floor(holders + _WHOLE).astype(np.int64)
-    share = np.clip(holders - below, 0.0, 1.0)[:, None]
+    whole, share = rounded_holders(trials * frequency)
+    below = whole.astype(np.int64)
     by_holders = observed_by_holders(trials, retention, domain_size)
     above = np.minimum(below + 1, trials)
-    observed = (1.0 - share) * by_holders[below] + share * by_holders[above]
+    part = share[:, None]
+    observed = (1.0 - part) * by_holders[below] + part * by_holders[above]
     every = np.full(frequency.size, float(trials))
     count = ObservedCount(every, frequency, retention, domain_size, epsilon)
     return _beside(count, observed, np.full(frequency.size, told))
@@ -88,12 +87,12 @@ def _beside(count: ObservedCount, observed: Floats, told: Floats) -> tuple[Float
     """Both tails of F, given Pr[O* = o] in a row per element and E > 0."""
     from scipy.special import ndtr  # noqa: PLC0415 - slow import
 
-    holder, anybody = mixing(count.retention, count.domain_size)
     own = reconstruct_count(
         np.arange(observed.shape[1]), count.trials[:, None],
         retention=count.retention, domain_size=count.domain_size,
     )  # fmt: skip
-    deviation = np.sqrt((holder * count.frequency + anybody) * told)[:, None]
+    one_trial = trial_variance(count.frequency, count.retention, count.domain_size)
+    deviation = np.sqrt(one_trial * told)[:, None]
     centre = (count.trials * count.frequency)[:, None] - own
     reach = (count.epsilon * (count.trials + told) * count.frequency)[:, None]
     upper = (observed * ndtr(-(centre + reach) / deviation)).sum(axis=1)

@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.counts import counts_beyond, rounded_holders
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
-_WHOLE = 1e-9
 _KEPT = 64
 
 
@@ -30,10 +30,8 @@ def published_tails(
 ) -> tuple[Floats, Floats]:
     """Pr[(F'-f)/f > ε] and Pr[(F'-f)/f < -ε] for values held by ``counts`` of the records."""
     sizes = np.broadcast_to(np.asarray(size, dtype=np.int64), counts.shape)
-    holders = trials * counts / sizes
-    below = np.floor(holders + _WHOLE).astype(np.int64)
-    share = np.clip(holders - below, 0.0, 1.0)
-    share = np.where(share < _WHOLE, 0.0, share)
+    whole, share = rounded_holders(trials * counts / sizes)
+    below = whole.astype(np.int64)
     above = np.minimum(below + 1, trials)
     observed = observed_by_holders(trials, retention, domain_size)
     fewer = np.concatenate([np.zeros((trials + 1, 1)), np.cumsum(observed, axis=1)], axis=1)
@@ -68,11 +66,9 @@ def published_limits(
 ) -> tuple[Ints, Ints]:
     """The lowest published count that is too high, and the highest that is too low."""
     centre = retention * counts + sizes * replacement_probability(retention, domain_size)
-    reach = epsilon * retention * counts
-    return (
-        np.floor(centre + reach + _WHOLE).astype(np.int64) + 1,
-        np.ceil(centre - reach - _WHOLE).astype(np.int64) - 1,
-    )
+    reach: Floats = np.asarray(epsilon * retention * counts, dtype=np.float64)
+    high, low = counts_beyond(centre, reach)
+    return high.astype(np.int64), low.astype(np.int64)
 
 
 @lru_cache(_KEPT)
