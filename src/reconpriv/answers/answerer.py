@@ -96,9 +96,9 @@ class Answerer(Selectable):
         """
         if by and selected.values == ():
             return []
-        direct = replace(settings, estimator="mle") if settings.model else settings
+        direct = replace(settings, estimator="mle") if settings.how.model else settings
         found = self._table(selected, by, direct)
-        if settings.model:
+        if settings.how.model:
             found = lean_table(self, selected, by, found)
         rows = self.for_display(found, by)
         return [(labels, _remarked(selected, estimate)) for labels, estimate in rows]
@@ -135,12 +135,12 @@ class Answerer(Selectable):
             found = [of(selected.text, alone, i, settings) for i in range(rows.number)]
             return list(zip(labels, found, strict=True))
         texts = [selected.text] * rows.number
-        told = self.told(margins=settings.margins)
+        told = self.told(margins=settings.how.margins)
         sums = weighed_in(told, alone, values, SelectionsIn(self.cells, rows.of))
         figures = self._figures(alone, sums, values, settings)
-        if settings.counts is not None:
+        if settings.how.counts is not None:
             whole = sums if split else self.sums(rows, None)
-            figures["count"] = settings.counts(whole.observed, whole.records, self.design)
+            figures["count"] = settings.how.counts(whole.observed, whole.records, self.design)
             if not split:
                 figures["count"] = figures["count"][:, list(selected.values or ())].sum(axis=1)
         if not split:
@@ -247,14 +247,14 @@ class Answerer(Selectable):
 
     def count_many(self, queries: Sequence[Selected], settings: Settings) -> list[Estimate]:
         """Many counts; equalities on the same attributes share one pass over the cells."""
-        if settings.model:
+        if settings.how.model:
             direct = self.count_many(queries, replace(settings, estimator="mle"))
             return lean_many(self, queries, direct)
         answers: list[Estimate | None] = [None] * len(queries)
         shared: dict[tuple[int, ...], list[int]] = {}
         for i, query in enumerate(queries):
             single = query.values is None or len(query.values) == 1
-            plain = query.plain and single and settings.counts is None
+            plain = query.plain and single and settings.how.counts is None
             if plain and self._packable(query.equalities):
                 shared.setdefault(tuple(sorted(query.equalities)), []).append(i)
             else:
@@ -291,7 +291,7 @@ class Answerer(Selectable):
         pairs, where = np.unique(np.stack([rows, values]), axis=1, return_inverse=True)
         alone, place = every.at(*pairs), where.reshape(-1)
         held, asked = SelectionsIn(self.cells, selected), CountQuestions(*pairs)
-        sums = combined(self.told(margins=settings.margins), alone, asked, held)
+        sums = combined(self.told(margins=settings.how.margins), alone, asked, held)
         figures = self._figures(alone, sums, None, settings)
         some = [i for i, query in enumerate(queries) if query.values is not None]
         of_some = {name: column[place[some]] for name, column in figures.items()}

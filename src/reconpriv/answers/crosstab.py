@@ -327,10 +327,10 @@ def cross_tabulate(
     """
     layout = CrosstabLayout(tuple(by))
     among = None if shares is None else layout.among(shares)
-    if among is not None and settings.model:
+    if among is not None and settings.how.model:
         check_unbiased(settings, "A share")
     limit = None if widest is None else asked_widest(widest, shares=shares is not None)
-    if limit is not None and settings.model:
+    if limit is not None and settings.how.model:
         raise InputError("Counts that lean on a model have no intervals to be wide.", hint=HINT)
     parts = layout.parts(totals=totals)
     found = _counts(answerer, selected, parts, replace(settings, simultaneous=False))
@@ -357,7 +357,7 @@ def _counts(
 ) -> list[tuple[str, Labels, Estimate]]:
     found = []
     for part, names in parts.items():
-        model = settings.model and part != CELL
+        model = settings.how.model and part != CELL
         how = replace(settings, estimator="mle") if model else settings
         rows = answerer.table(selected, list(names), how)
         found += [(part, labels, _total(one) if model else one) for labels, one in rows]

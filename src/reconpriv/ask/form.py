@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from reconpriv.answers.figure import AVERAGE, COUNT, SHARE, SUM
 from reconpriv.columns.schema import Schema
-from reconpriv.errors import InputError
-from reconpriv.estimate.counts import ESTIMATORS, Estimator, Settings
+from reconpriv.estimate.counts import ESTIMATORS, Estimator
 from reconpriv.estimate.measures import has_numbers
-from reconpriv.estimate.shares import check_unbiased
 
 ANY = ""
 COMPARE, MEDIAN = "compare", "median"
@@ -32,18 +30,11 @@ class QuestionKind:
     @property
     def estimators(self) -> list[Estimator]:
         """The estimators that it can be answered with."""
-        return [one for one in ESTIMATORS.values() if self._takes(one)]
-
-    def _takes(self, estimator: Estimator) -> bool:
-        return self.models if estimator.model else self.counts or _unbiased(estimator)
-
-
-def _unbiased(estimator: Estimator) -> bool:
-    try:
-        check_unbiased(Settings(estimator.name), "")
-    except InputError:
-        return False
-    return True
+        return [
+            one
+            for one in ESTIMATORS.values()
+            if (self.models if one.model else self.counts or one.unbiased)
+        ]
 
 
 _KINDS = (

@@ -109,7 +109,7 @@ class _Rows:
                 hint="Leave it out of GROUP BY.",
             )
         wanted = _totals_of(asked, answerer.design.domain_size, each=each)
-        found = totals(answerer, wanted, public, margins=settings.margins)
+        found = totals(answerer, wanted, public, margins=settings.how.margins)
         rows = cls(answerer, asked, public, settings, wanted, found)
         return replace(rows, settings=settings.together(len(rows.shown)))
 

@@ -182,6 +182,11 @@ class Estimator:
     margins: bool = True
     model: bool = False
 
+    @property
+    def unbiased(self) -> bool:
+        """True if its counts are unbiased, so that their covariances are known."""
+        return self.counts is None and not self.model
+
 
 ESTIMATORS = Registry(
     "estimator",
@@ -233,19 +238,9 @@ class Settings:
         check_confidence(self.confidence)
 
     @property
-    def counts(self) -> Counts | None:
-        """The estimator's own counts; None for the unbiased one."""
-        return ESTIMATORS[self.estimator].counts
-
-    @property
-    def model(self) -> bool:
-        """True if counts lean on a model."""
-        return ESTIMATORS[self.estimator].model
-
-    @property
-    def margins(self) -> bool:
-        """True if margins are used if there are any."""
-        return ESTIMATORS[self.estimator].margins
+    def how(self) -> Estimator:
+        """The estimator."""
+        return ESTIMATORS[self.estimator]
 
     def times(self, rows: int) -> Settings:
         """The same for so many times as many intervals, if they are to hold together."""
@@ -313,7 +308,7 @@ def estimated(
     if not records:
         return replace(no_count(query, sums, row, settings), estimator=settings.estimator)
     cut, remarks = int(sums.cut[row]), []
-    if ESTIMATORS[settings.estimator].possible:
+    if settings.how.possible:
         if not low <= count <= high:
             remarks.append(STRETCHED)
         low, high = min(low, count), max(high, count)

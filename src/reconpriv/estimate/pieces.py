@@ -64,7 +64,7 @@ class _Piece:
     def sums(self, rows: PublicRows, settings: Settings) -> Sums:
         """What is published about it, row by row, with margins weighed in."""
         own = replace(rows, of=lambda part: np.where(self.mask(part), rows.of(part), -1))
-        return self.answerer.sums(own, self.values, margins=settings.margins)
+        return self.answerer.sums(own, self.values, margins=settings.how.margins)
 
     @property
     def total(self) -> WeightedTotal:
@@ -158,12 +158,12 @@ def _covariances(
 
     Margins do, protection groups that are cut do, and so do different values of the same groups.
     """
-    linked = answerer.told(margins=settings.margins).rows > 0
+    linked = answerer.told(margins=settings.how.margins).rows > 0
     linked |= any(own.cut.any() for own in sums)
     linked |= len({piece.inside for piece in pieces}) < len(pieces)
     if linked and pieces:
         wanted = [piece.total for piece in pieces]
-        return totals(answerer, wanted, by, margins=settings.margins).covariances
+        return totals(answerer, wanted, by, margins=settings.how.margins).covariances
     rows = sums[0].records.size if sums else 1
     covariances = np.zeros((rows, len(pieces), len(pieces)))
     for i, (piece, own) in enumerate(zip(pieces, sums, strict=True)):

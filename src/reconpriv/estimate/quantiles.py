@@ -63,7 +63,7 @@ class RowCounts:
 
     def sums(self, rows: PublicRows, values: tuple[int, ...]) -> Sums:
         """The sums of some values, with margins weighed in."""
-        return self.answerer.sums(rows, values, margins=self.settings.margins)
+        return self.answerer.sums(rows, values, margins=self.settings.how.margins)
 
     def of_sums(self, sums: Sums, values: tuple[int, ...]) -> UncutCounts:
         """The counts of some values from their sums."""
@@ -115,7 +115,7 @@ class RowSteps:
         Sums over groups add up, so those at or below a step are running sums over its row.
         """
         counts = self.counts
-        if counts.answerer.told(margins=counts.settings.margins).rows:
+        if counts.answerer.told(margins=counts.settings.how.margins).rows:
             return None
         steps: list[Sums] = []
         span = int(self.place.max()) + 1
@@ -235,7 +235,7 @@ def _whole(
     if ladder.number is not None:
         # Only for its weights: a protection group in which places differ is cut.
         terms.append(WeightedTotal(asked.selected, terms[0].values, ladder.number))
-    return totals(answerer, terms, public, margins=settings.margins)
+    return totals(answerer, terms, public, margins=settings.how.margins)
 
 
 def _member(asked: Question, ladder: Ladder, m: int) -> Floats:
@@ -425,5 +425,5 @@ def _figure(
         groups=int(whole.groups[row]),
         trials=float(whole.trials[row]),
         remarks=remarks,
-        margins=answerer.margins and settings.margins and not exact,
+        margins=answerer.margins and settings.how.margins and not exact,
     )

@@ -32,7 +32,7 @@ Labels = dict[str, Value]
 
 def check_unbiased(settings: Settings, what: str) -> None:
     """Refuse an estimator that has no covariances."""
-    if settings.counts is not None or settings.model:
+    if not settings.how.unbiased:
         raise InputError(
             f"{what} is made of unbiased counts; the estimator {settings.estimator!r} gives none.",
             hint="Use the estimator 'mle' or 'records'.",
@@ -47,7 +47,7 @@ def share_rows(
     With the sensitive attribute among them, each value has its share among the records that agree
     on the others, or ``within`` those of its holders.
     """
-    if settings.model:
+    if settings.how.model:
         check_unbiased(settings, "A share")
     sensitive = answerer.cells.schema.sensitive.name
     if asked.within and sensitive in by:

@@ -175,7 +175,7 @@ class SignedTotals:
         uncut = counts.uncut(self.settings, 2)
         count, low, high, least, most, variance = (one.reshape(-1, 2) for one in uncut[:6])
         matrices = variance[:, :, None] * np.eye(2)
-        if self.answerer.told(margins=self.settings.margins).rows:
+        if self.answerer.told(margins=self.settings.how.margins).rows:
             slope = np.stack([np.ones_like(level), -level], axis=1)
             whole = np.einsum("ri,rij,rj->r", slope, covariances, slope)
             shared = (variance.sum(axis=1) - whole) / 2.0
@@ -204,7 +204,7 @@ class SignedTotals:
         """The sums of what adds to each total and of what takes from it, in turns."""
         levels = level.reshape(self.rows, len(self.sets))
         sums = reduce(Sums.__add__, (part.summed(levels) for part in self.alike))
-        told = self.answerer.told(margins=self.settings.margins)
+        told = self.answerer.told(margins=self.settings.how.margins)
         if not told.rows:
             return sums
         shape = self.rows, len(self.sets), 2
