@@ -193,7 +193,9 @@ def test_an_estimate_names_what_its_interval_is_for():
 
 def test_an_estimate_as_a_dictionary_holds_every_field():
     got = people_release("octave").count("age < 25", job="nurse")
-    assert got.as_dict() == {**got.__dict__, "remarks": list(got.remarks)}
+    fields = {**got.__dict__, "remarks": list(got.remarks)}
+    assert (fields.pop("kind"), fields.pop("value")) == ("count", got.count)
+    assert got.as_dict() == {**fields, "count": got.count}
 
 
 # --- confidence ----------------------------------------------------------------------------------
