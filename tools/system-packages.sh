@@ -1,15 +1,19 @@
 #!/bin/sh
 # Java for Spark, a browser and a PDF reader for the pages, PostgreSQL's programs for databases, R and PSPP for the scripts
-# of an export: installed where they are missing, this is a Debian and we may. Elsewhere the tests that need them say so.
+# of an export, and packages of R for our own package: installed where they are missing, this is a Debian and we may. Elsewhere the tests that need them say so.
 set -eu
 wanted=""
 command -v java >/dev/null 2>&1 || wanted="$wanted openjdk-17-jre-headless"
 command -v chromium >/dev/null 2>&1 || wanted="$wanted chromium"
 command -v pdftotext >/dev/null 2>&1 || wanted="$wanted poppler-utils"
 command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$wanted postgresql"
-# What these two recommend is ten times their size, and not needed.
+# What these recommend is ten times their size, and not needed.
 alone=""
 command -v Rscript >/dev/null 2>&1 || alone="$alone r-base-core"
+for package in jsonlite knitr markdown; do
+    Rscript -e "quit(status = !requireNamespace('$package', quietly = TRUE))" >/dev/null 2>&1 ||
+        alone="$alone r-cran-$package"
+done
 command -v pspp >/dev/null 2>&1 || alone="$alone pspp"
 [ -n "$wanted$alone" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -15,19 +15,8 @@ class RPage:
     code: tuple[str, ...]
     printed: str
 
-    @property
-    def needs_arrow(self) -> bool:
-        return any("library(arrow" in code for code in self.code)
-
     def script(self) -> str:
         return "\n".join(self.code) + "\n"
-
-    def without_arrow(self) -> str:
-        """The same with arrow's only function here replaced by a command `as-csv`."""
-        copy = 'read_parquet <- function(file) read.csv(pipe(paste("as-csv", file)))\n'
-        kept = self.script().replace("library(arrow, warn.conflicts = FALSE)\n", copy)
-        assert "arrow" not in kept
-        return kept
 
 
 def r_page(page: Path) -> RPage:

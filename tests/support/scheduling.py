@@ -29,6 +29,7 @@ GROUPS = {
     "*/test_reports.py": "reports",
     "*/test_notebooks.py": "notebooks",
     "*/test_packaging.py": "packaging",
+    "*/test_r_package.py": "a package of R",
     "*/test_interrupted.py": "processes that are stopped",
     "*/test_failing_output.py": "processes that cannot write",
     "*/test_databases_postgresql.py": "a server of PostgreSQL",

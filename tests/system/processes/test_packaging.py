@@ -54,7 +54,8 @@ def test_the_sdist_holds_what_is_needed_to_test_and_to_build(built):
     with tarfile.open(archive) as opened:
         names = {name.split("/", 1)[1] for name in opened.getnames() if "/" in name}
     assert {"pyproject.toml", "Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
-            "tests/conftest.py", "docs/paper.md", "tools/system-packages.sh"} <= names  # fmt: skip
+            "tests/conftest.py", "docs/paper.md", "r/DESCRIPTION",
+            "tools/system-packages.sh"} <= names  # fmt: skip
     assert not [name for name in names if ".venv" in name or "__pycache__" in name]
 
 
