@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.tails.exact_classes import ExposedClass, largest_exact_size
 from reconpriv.theory.tails.exact_margins import combined_tails, rounded_up
@@ -66,7 +67,8 @@ def enumerated(trials, holders, told, f, p, m, epsilon):
 @pytest.mark.parametrize("told", [0.3, 2.0, 11.0])
 def test_tails_are_those_of_an_enumeration(trials, holders, told):
     f = holders / trials
-    found = combined_tails(trials, np.array([f]), told, retention=0.4, domain_size=5, epsilon=0.5)
+    count = ObservedCount(np.array([float(trials)]), np.array([f]), 0.4, 5, 0.5)
+    found = combined_tails(count, told)
     expected = enumerated(trials, holders, told, f, 0.4, 5, 0.5)
     assert [float(one[0]) for one in found] == pytest.approx(expected, rel=1e-9)
 

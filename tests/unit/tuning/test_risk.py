@@ -67,8 +67,8 @@ def test_the_chance_of_a_close_estimate_is_what_both_tails_leave(p, m, epsilon):
 def test_margins_are_no_further_trials_but_an_estimate_of_their_own(trials, told):
     frequency = np.array([0.1, 0.3, 0.75, 1.0])
     how = {"retention": 0.5, "domain_size": 5, "epsilon": 0.5}
-    upper, lower = combined_tails(trials, frequency, told, **how)
     count = ObservedCount(np.full(4, float(trials)), frequency, **how)
+    upper, lower = combined_tails(count, told)
     found = within_epsilon(count, np.full(4, told))
     np.testing.assert_allclose(found, 1 - upper - lower, atol=1e-12)
 

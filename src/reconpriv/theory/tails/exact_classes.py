@@ -180,14 +180,8 @@ class ExposedClass:
         """True if both tails are at least δ for whoever weighs in margins worth E trials."""
         if told == 0.0:
             return True
-        tails = combined_tails(
-            trials,
-            frequency,
-            told,
-            retention=self.retention,
-            domain_size=self.domain_size,
-            epsilon=self.epsilon,
-        )
+        every = np.full(frequency.size, trials)
+        tails = combined_tails(self._count(every, frequency), told)
         return bool((np.minimum(*tails) >= self.delta - _ROUNDING).all())
 
     def most_trials(self, frequency: Floats) -> Floats:

@@ -36,28 +36,20 @@ def rounded_up(told: Floats) -> Floats:
     return np.where(told > 0.0, steps, 0.0)
 
 
-def combined_tails(
-    trials: int,
-    frequency: Floats,
-    told: float,
-    *,
-    retention: float,
-    domain_size: int,
-    epsilon: float,
-) -> tuple[Floats, Floats]:
+def combined_tails(count: ObservedCount, told: float) -> tuple[Floats, Floats]:
     """Pr[(F-f)/f > ε] and Pr[(F-f)/f < -ε] from n trials and margins that are worth E > 0 of them.
 
-    The holders among the trials are n f, rounded down or up as systematic sampling does.
+    Every element has the same n. The holders among the trials are n f, rounded down or up as
+    systematic sampling does.
     """
-    whole, share = rounded_holders(trials * frequency)
+    trials = int(count.trials[0])
+    whole, share = rounded_holders(trials * count.frequency)
     below = whole.astype(np.int64)
-    by_holders = observed_by_holders(trials, retention, domain_size)
+    by_holders = observed_by_holders(trials, count.retention, count.domain_size)
     above = np.minimum(below + 1, trials)
     part = share[:, None]
     observed = (1.0 - part) * by_holders[below] + part * by_holders[above]
-    every = np.full(frequency.size, float(trials))
-    count = ObservedCount(every, frequency, retention, domain_size, epsilon)
-    return _beside(count, observed, np.full(frequency.size, told))
+    return _beside(count, observed, np.full(count.frequency.size, told))
 
 
 def within_epsilon(count: ObservedCount, told: Floats) -> Floats:
