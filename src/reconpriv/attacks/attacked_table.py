@@ -17,6 +17,8 @@ from reconpriv.cells.randomness import Key, Randomness, Words, repeatable_key, u
 from reconpriv.columns.schema import Schema, json_value
 from reconpriv.engines.base import Progress, no_progress
 from reconpriv.errors import InputError
+from reconpriv.estimate.counts import Design
+from reconpriv.estimate.measurements import Measurements, prepare_margins
 from reconpriv.policy.exposure import frequency_of, most_exposed
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
@@ -64,6 +66,16 @@ class Publication:
     variance: float = 0.0
     counted: TrialLimits = UNCOUNTED
     coarsening: Coarsening = NO_COARSENING
+
+    @cached_property
+    def design(self) -> Design:
+        """What an estimate needs to know of the policy."""
+        return Design.of(self.policy, self.cube.schema)
+
+    @cached_property
+    def measurements(self) -> Measurements:
+        """Records and margins as an analyst combines them."""
+        return prepare_margins(self.cube, self.tables, self.variance, self.design)
 
 
 @dataclass(frozen=True)

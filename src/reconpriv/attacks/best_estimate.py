@@ -15,21 +15,14 @@ from functools import lru_cache
 import numpy as np
 
 from reconpriv.attacks.attacked_table import AttackedTable, Publication, count_of
+from reconpriv.estimate.measurements import Measurements
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.sampling_rules import sample_limits
-from reconpriv.protect.margins.noise import adjusted
-from reconpriv.protect.margins.tables import index_rows
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import rounded_holders
 from reconpriv.theory.estimation.design import exact_spread, trial_variance
 from reconpriv.theory.estimation.reconstruction import reconstruct_count
-from reconpriv.theory.margins.incidence import Incidence
-from reconpriv.theory.margins.row_spectrum import (
-    between_rows,
-    cell_noise,
-    precision_of,
-    without_itself,
-)
+from reconpriv.theory.margins.row_spectrum import between_rows, precision_of, without_itself
 from reconpriv.theory.perturbation import keep_probability, replacement_probability
 
 # Products that are whole on paper must count as whole here.
@@ -89,7 +82,7 @@ def best_estimates(
     The publication is that of the whole table: a margin tells about a group through all the others.
     """
     cube, sizes = published.cube, target.batch.sizes
-    margins = _MarginRows.of(target, published)
+    margins = published.measurements
     alone, combined, truth, own, told = (np.zeros(groups.size) for _ in range(5))
     for value in np.unique(values).tolist():
         found = _estimated(target, published, margins, value)
@@ -99,7 +92,7 @@ def best_estimates(
         own[wanted] = found.variance[some]
         alone[wanted] = found.alone[some] / cube.records[some]
         combined[wanted] = found.combined[some] / cube.records[some]
-        rows = between_rows(margins.incidence.rows[some], found.precision)[0]
+        rows = between_rows(margins.incidence(cube).rows[some], found.precision)[0]
         told[wanted] = without_itself(rows, found.variance[some])
     return BestEstimates(
         groups, sizes[groups], cube.trials[groups].astype(np.int64), truth, alone, combined, own,
@@ -111,13 +104,13 @@ def estimated_counts(
     target: AttackedTable, published: Publication, values: Iterable[int]
 ) -> dict[int, EstimatedCounts]:
     """The counts of some values in every group: from its records, and with margins."""
-    margins = _MarginRows.of(target, published)
+    margins = published.measurements
     return {value: _estimated(target, published, margins, value) for value in values}
 
 
 def best_guesses(target: AttackedTable, published: Publication) -> Ints:
     """The value with the largest estimate in every group, from records and margins together."""
-    margins, values = _MarginRows.of(target, published), range(target.schema.domain_size)
+    margins, values = published.measurements, range(target.schema.domain_size)
     found = [_estimated(target, published, margins, value).combined for value in values]
     return np.asarray(np.argmax(found, axis=0))
 
@@ -133,7 +126,7 @@ class EstimatedCounts:
 
 
 def _estimated(
-    target: AttackedTable, published: Publication, margins: _MarginRows, value: int
+    target: AttackedTable, published: Publication, margins: Measurements, value: int
 ) -> EstimatedCounts:
     cube, policy, m = published.cube, published.policy, target.schema.domain_size
     sizes, asked = target.batch.sizes, np.full(cube.groups, value)
@@ -144,33 +137,11 @@ def _estimated(
     )
     one_trial = trial_variance(count / sizes, policy.retention, m)
     variance: Floats = spread.weight * one_trial + spread.extra
-    rows = margins.incidence
-    precision = precision_of(rows.pairs(variance), margins.noise)
-    distance = precision @ (margins.counts[:, value] - rows.sums(estimate))
-    combined = np.asarray(estimate + variance * rows.spread(distance))
+    rows = margins.incidence(cube)
+    precision = precision_of(rows.pairs(variance), margins.noise(1))
+    moved = rows.spread(precision @ margins.distance[:, value])
+    combined = np.asarray(estimate + variance * moved)
     return EstimatedCounts(estimate, variance, combined, precision)
-
-
-@dataclass(frozen=True)
-class _MarginRows:
-    """The rows of all margin tables, possibly none: which groups are in them, what they say."""
-
-    incidence: Incidence
-    counts: Floats
-    noise: float
-
-    @classmethod
-    def of(cls, target: AttackedTable, published: Publication) -> _MarginRows:
-        m, tables = target.schema.domain_size, published.tables
-        indexes = index_rows(tables, target.schema)
-        rows = [index.rows(target.batch.public, target.schema) for index in indexes]
-        by_group = np.array(rows, dtype=np.int64).reshape(len(rows), target.batch.groups).T
-        incidence = Incidence(by_group, sum(table.rows for table in tables))
-        counts = np.concatenate([np.zeros((0, m)), *(table.counts for table in tables)])
-        if published.cube.coins:  # the sizes of rows are not known exactly
-            return cls(incidence, counts, published.variance)
-        sizes = incidence.sums(target.batch.sizes)
-        return cls(incidence, adjusted(counts, sizes), cell_noise(published.variance, m))
 
 
 def limits_of(target: AttackedTable, published: Publication, groups: Ints) -> Floats:

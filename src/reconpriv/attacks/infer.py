@@ -24,9 +24,7 @@ from reconpriv.attacks.statistics import Rate, difference_of_shares, true_positi
 from reconpriv.cells.cube import Cube
 from reconpriv.cells.sums import Sums
 from reconpriv.columns.schema import json_value
-from reconpriv.estimate.counts import Design
 from reconpriv.estimate.linear import selection_sums
-from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.learning.classifiers import learned_shares, possible
 from reconpriv.learning.distributions import (
     log_conditional,
@@ -216,8 +214,7 @@ def naive_bayes_shares(published: Publication, people: Cube, kept: Ints) -> Floa
     """The package's naive Bayes on reconstructed distributions, as ``ReconstructedNaiveBayes``."""
     from scipy.special import softmax  # noqa: PLC0415 - slow import
 
-    cube, design = published.cube, Design.of(published.policy, published.cube.schema)
-    told = prepare_margins(cube, published.tables, published.variance, design)
+    cube, design, told = published.cube, published.design, published.measurements
 
     def by_value(selection: Ints, selections: int) -> Sums:
         return selection_sums(told, cube, lambda _: selection, selections, None)

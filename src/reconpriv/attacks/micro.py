@@ -30,9 +30,7 @@ from reconpriv.attacks.from_release import Columns, guess_groups, publication_of
 from reconpriv.attacks.result import KNEW, KNEW_MORE, AttackResult, Row
 from reconpriv.attacks.statistics import rate, relative_error, score
 from reconpriv.columns.schema import json_value
-from reconpriv.estimate.counts import Design
 from reconpriv.estimate.linear import selection_sums
-from reconpriv.estimate.measurements import prepare_margins
 from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.policy.sampling_rules import SAMPLING_RULES, sample_limits
 from reconpriv.release.folder import ReleaseFolder
@@ -262,11 +260,10 @@ def guess_from_release(release: ReleaseFolder, *, show: int = 20) -> AttackResul
 
 def _guess(published: Publication, groups: Ints) -> tuple[Ints, Columns]:
     """The largest estimated count of each group, from records and margins together."""
-    cube, design = published.cube, Design.of(published.policy, published.cube.schema)
+    cube, told = published.cube, published.measurements
     place = np.full(cube.groups, -1)
     place[groups] = np.arange(groups.size)
-    told = prepare_margins(cube, published.tables, published.variance, design)
     sums = selection_sums(told, cube, lambda _: place, groups.size, None)
-    counts = SetCounts(sums, design).number
+    counts = SetCounts(sums, published.design).number
     guess = counts.argmax(axis=1)
     return guess, {"F'": counts[np.arange(groups.size), guess] / cube.records[groups]}

@@ -225,5 +225,7 @@ def prepare_margins(
 
 def group_rows(indexes: Sequence[RowIndex], cube: Cube) -> Ints:
     """The rows of every group of a cube."""
+    if not indexes:
+        return np.zeros((cube.groups, 0), dtype=np.int64)
     public = [Encoded(c, v) for c, v in zip(cube.codes, cube.values, strict=True)]
     return rows_of(indexes, public, cube.schema)

@@ -24,8 +24,7 @@ from reconpriv.cells.cube import Cube
 from reconpriv.cells.randomness import Key
 from reconpriv.datasets import dataset_path
 from reconpriv.errors import PolicyError
-from reconpriv.estimate.counts import Design
-from reconpriv.estimate.measurements import Measurements, prepare_margins
+from reconpriv.estimate.measurements import Measurements
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.noise import noisy_tables
@@ -151,8 +150,7 @@ def _measured(
             published = attacked.publication(margins, study_key(number))
         except PolicyError:
             return []
-        design = Design.of(published.policy, published.cube.schema)
-        ready = prepare_margins(published.cube, published.tables, published.variance, design)
+        ready = published.measurements
         estimates = combined_estimates(prepared.plan, published.cube, ready)
         errors[number] = mean_relative_error(estimates, prepared.workload.answers)
         rows[number] = ready.rows
