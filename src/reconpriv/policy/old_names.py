@@ -53,7 +53,7 @@ def renewed(given: Mapping[str, Any], old_names: Mapping[str, str], level: int) 
 
 
 def _now(old: str, new: str) -> str:
-    return f"{old} is now called {new}; the old name will go."
+    return f"{old} is now called {new}; the old name is accepted for now."
 
 
 def takes_old_lists(function: F) -> F:

@@ -18,7 +18,7 @@ def test_old_options_mean_the_new_ones_and_each_is_announced_on_standard_error(c
     policy = json.loads(old.out)["policy"]
     assert (policy["tolerance"], policy["doubt"], policy["sampling"]) == (0.6, 0.04, "public")
     for now, before in OLD_OPTIONS.items():
-        assert f"note: {before} is now called {now}; the old name will go.\n" in old.err
+        assert f"note: {before} is now called {now}; the old name is accepted for now.\n" in old.err
     assert old.err.count("is now called") == 3
 
 
@@ -58,7 +58,7 @@ def test_the_sweeps_of_tune_and_its_current_policy_take_old_names(cli):
     old = cli(*few, "--epsilon", "0.5", "--delta", "0.05", "--sample-size", "public",
               "--current", "p=0.4,sample-size=public")  # fmt: skip
     assert new.code == old.code == 0 and new.out == old.out
-    assert "note: sample-size is now called sampling; the old name will go." in old.err
+    assert "note: sample-size is now called sampling; the old name is accepted for now." in old.err
     current = json.loads(old.out)["current"]
     assert (current["retention"], current["sampling"]) == (0.4, "public")
     settings = json.loads(old.out)["settings"]

@@ -240,7 +240,9 @@ def policy_in_use(preset: str | None, texts: Sequence[str] | None) -> PolicyOpti
         name, _, value = (piece.strip() for piece in part.partition("="))
         if name == _OLD_SAMPLING:
             name = "sampling"
-            say("note", f"{_OLD_SAMPLING} is now called sampling; the old name will go.")
+            say(
+                "note", f"{_OLD_SAMPLING} is now called sampling; the old name is accepted for now."
+            )
         field = _POLICY_FIELDS.get(name)
         try:
             if field is None or not value or field in found:

@@ -40,5 +40,5 @@ def used_old_names(options: Iterable[Any], given: dict[str, Any]) -> list[str]:
                 f"{OLD_OPTIONS[new]} is the old name of {new}, and both are given.",
                 hint=f"Give {new} alone.",
             )
-        found.append(f"{OLD_OPTIONS[new]} is now called {new}; the old name will go.")
+        found.append(f"{OLD_OPTIONS[new]} is now called {new}; the old name is accepted for now.")
     return found
