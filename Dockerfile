@@ -4,6 +4,7 @@ ARG BASE=python:3.13-slim
 FROM ${BASE} AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
+COPY tools/readme_hook.py tools/readme_hook.py
 COPY src src
 ARG EXTRAS=query,report,studio,formats,databases,learn
 RUN python3 -m venv /opt/reconpriv \

@@ -57,10 +57,11 @@ test-newest:
 	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e . --group test
 	.venv-newest/bin/python -m pytest -n 2 --dist loadscope
 
-# Wheel and sdist, and the wheel tried as a user would who has no checkout.
+# Wheel and sdist, their description rendered, and the wheel tried as a user would who has no checkout.
 package: $(VENV)/.dev
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
 	cd dist && PIPX_HOME=$(CURDIR)/dist/.pipx ../$(BIN)/pipx run --spec ./*.whl reconpriv demo
 	rm -rf dist/.pipx
 
@@ -80,9 +81,9 @@ figures: $(VENV)/.dev
 	$(BIN)/python tools/report_screenshots.py
 	PYTHONPATH=tests/support $(BIN)/python tests/system/studio/take_screenshots.py docs/screenshots
 
-# The site, in site/index.html; a broken link fails the build.
+# The site, in site/index.html; a broken link fails the build. VERSION=0.2 builds site/0.2 beside others, and their list.
 docs: $(VENV)/.docs
-	$(BIN)/python tools/build_docs.py
+	$(BIN)/python tools/build_docs.py $(if $(VERSION),--version $(VERSION))
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

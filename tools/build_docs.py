@@ -104,11 +104,29 @@ def check_nav(root: Path) -> None:
         raise DocsError(f"Not in the nav of zensical.toml: {', '.join(lost)}.")
 
 
-def run_zensical(root: Path) -> None:
-    """Build strictly; an unusual message is also a failure."""
-    shutil.rmtree(root / SITE, ignore_errors=True)
+def run_zensical(root: Path, version: str = "") -> None:
+    """Build strictly, into a folder of this version if one is given; odd messages are failures."""
+    shutil.rmtree(root / SITE / version, ignore_errors=True)
+    config = root / ".zensical.toml"
+    text = (root / "zensical.toml").read_text(encoding="utf-8")
+    text = text.replace('site_dir = "site"', f'site_dir = "{(SITE / version).as_posix()}"')
+    config.write_text(text.replace("VERSION", documented(version)), encoding="utf-8")
+    try:
+        _run_zensical(root, config.name)
+    finally:
+        config.unlink()
+
+
+def documented(version: str) -> str:
+    """What the footer of each page calls the version: as given, or that of the package."""
+    own = Path(__file__).resolve().parents[1] / "src" / "reconpriv" / "_version.py"
+    (found,) = re.findall(r'__version__ = "(.+)"', own.read_text(encoding="utf-8"))
+    return version or found
+
+
+def _run_zensical(root: Path, config: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
+        [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", config],
         cwd=root,
         env={**os.environ, "NO_COLOR": "1"},
         capture_output=True,
@@ -171,27 +189,53 @@ def faults(site: Path) -> list[str]:
     return found
 
 
-def build(root: Path) -> None:
-    """Stage, build, check."""
+def list_versions(site: Path) -> None:
+    """The first page of a site with several versions: a link to each, the newest first."""
+
+    def number(folder: Path) -> list[tuple[int, str]]:
+        return [(int(part or 0), rest) for part, rest in re.findall(r"(\d*)(\D*)", folder.name)]
+
+    found = sorted((page.parent for page in site.glob("*/index.html")), key=number, reverse=True)
+    items = "".join(f'<li><a href="{one.name}/index.html">{one.name}</a></li>' for one in found)
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>reconpriv</title>'
+        '<meta name="viewport" content="width=device-width"><meta name="color-scheme"'
+        ' content="light dark"><body style="font-family: sans-serif"><h1>reconpriv</h1>'
+        f"<p>Documentation by version, the newest first:</p><ul>{items}</ul></body></html>\n"
+    )
+    (site / "index.html").write_text(page, encoding="utf-8")
+
+
+def build(root: Path, version: str = "") -> Path:
+    """Stage, build, check; returns the first page."""
+    if not re.fullmatch(r"[\w][\w.+-]*|", version):
+        raise DocsError(f"A version is letters, digits, dots and dashes; got {version!r}.")
+    if not version and any((root / SITE).glob("[0-9]*/index.html")):
+        raise DocsError("site/ holds versions: name one (make docs VERSION=…), or remove site/.")
     stage(root)
     check_nav(root)
-    run_zensical(root)
-    break_names(root / SITE)
-    if wrong := faults(root / SITE):
+    run_zensical(root, version)
+    place = root / SITE / version
+    break_names(place)
+    if wrong := faults(place):
         raise DocsError("\n".join(wrong))
+    if version:
+        list_versions(root / SITE)
+    return root / SITE / "index.html"
 
 
 def main() -> int:
     """Build the site of this repository, or of a copy of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1])
-    root = parser.parse_args().root
+    parser.add_argument("--version", default="", help="build into site/VERSION, and list versions")
+    given = parser.parse_args()
     try:
-        build(root)
+        page = build(given.root, given.version)
     except DocsError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{root / SITE / 'index.html'}")
+    print(page)
     return 0
 
 

@@ -21,7 +21,8 @@ def constraints() -> list[str]:
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"].values()
     requirements = {*project["dependencies"], *(line for extra in extras for line in extra)}
-    return sorted(oldest(requirement) for requirement in requirements)
+    ours = f"{project['name']}["  # an extra that refers to others
+    return sorted(oldest(one) for one in requirements if not one.startswith(ours))
 
 
 if __name__ == "__main__":
