@@ -21,13 +21,17 @@ from reconpriv.auditing.obstacles import (
     too_many_unique,
     unique_obstacle,
 )
-from reconpriv.auditing.single_records import count_unique
+from reconpriv.auditing.single_records import count_unique, unique_without
 from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import collect
 from reconpriv.columns.schema import MAX_UNIQUE, Column, Schema, Value, looks_like_identifier
 from reconpriv.protect.group_by import GroupBy
 
 if TYPE_CHECKING:
     from reconpriv.engines.base import Engine, Written
+
+# Up to so many records, one pass is enough for the table without each column.
+_IN_MEMORY = 1 << 20
 
 
 def count_people(batches: Iterator[CellBatch]) -> People:
@@ -129,7 +133,11 @@ class Checks:
     @cached_property
     def unique_without(self) -> dict[str, int]:
         """How many records would be unique without each public column."""
-        public, found = self.schema.public, {}
+        public, found = self.schema.public, dict[str, int]()
+        if self.schema.records <= _IN_MEMORY:
+            cells = self.engine.batches(GroupBy(self.schema, self.drop_missing))
+            counts = unique_without(collect(cells, self.schema))
+            return {column.name: n for column, n in zip(public, counts, strict=True)}
         for column in public:
             rest = replace(self.schema, public=tuple(one for one in public if one != column))
             parts = self.engine.map_groups(GroupBy(rest, self.drop_missing), count_unique)

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from reconpriv.cells.cell_batch import CellBatch
+from reconpriv.cells.cube import Cube
 from reconpriv.errors import PolicyError
 from reconpriv.messages.phrases import share_words
 from reconpriv.policy.policy import Policy
+from reconpriv.theory.arrays import Ints
 from reconpriv.theory.perturbation import PRIOR, keep_probability, posterior_limit
 
 K = 5  # records in groups below this size are counted
@@ -94,6 +98,29 @@ class SingleRecords:
 def count_unique(batches: Iterator[CellBatch]) -> int:
     """How many records are alone in their group; for workers."""
     return sum(int((batch.sizes == 1).sum()) for batch in batches)
+
+
+def unique_without(cube: Cube) -> list[int]:
+    """How many records would be unique without each public column, in their order.
+
+    Groups merge if they agree on the columns before it and on those after it.
+    """
+    start = np.zeros(cube.groups, dtype=np.int64)
+    after = [start]
+    for codes in reversed(cube.codes[1:]):
+        after.append(_together(codes, after[-1]))
+    before, found = start, []
+    for codes, rest in zip(cube.codes, reversed(after), strict=True):
+        merged = np.bincount(_together(before, rest), weights=cube.records)
+        found.append(int((merged == 1).sum()))
+        before = _together(before, codes)
+    return found
+
+
+def _together(one: Ints, other: Ints) -> Ints:
+    """A number for each pair of codes."""
+    pairs = one.astype(np.int64) * (int(other.max(initial=0)) + 1) + other
+    return np.unique(pairs, return_inverse=True)[1].reshape(-1)
 
 
 def check_k(k: int) -> int:

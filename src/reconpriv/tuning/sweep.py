@@ -35,10 +35,14 @@ CURRENT = DEFAULT.policy
 # Margins for a policy that has none.
 USUAL_MARGINS = 1.0
 
+GoOn = Callable[[int, int], bool]
+"""Asked before each setting, with how many were tried and how many there are."""
+
 Judge = Callable[[Policy], Setting]
 """The figures of a policy, its risk by what the current one calls exposed."""
 
 _SETTINGS_AT_MOST = 200_000
+_MOVED = ("retention", "epsilon", "delta")
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def sweep(
     pooled: Callable[[Policy], float] | None = None,
     risk: bool = True,
     decimals: int | None = None,
+    go_on: GoOn | None = None,
 ) -> TuneReport:
     """Try every combination; what is not listed is that of the current policy, or as follows.
 
@@ -98,7 +103,8 @@ def sweep(
     ``pooled`` measures what an adversary learns who looks beyond each group; it is asked about the
     settings that the report describes. Without ``risk``, that of the current policy alone is
     counted, which is quicker. ``decimals`` rounds the largest retention down, for those who can set
-    no other.
+    no other. ``go_on`` may end the search early: it tries the settings closest to the current
+    policy first.
     """
     wanted = Target() if target is None else target
     check_target(wanted)
@@ -146,7 +152,8 @@ def sweep(
     later: list[Policy] = []
     for policy in policies:
         (first if not slow or first_choice(policy) else later).append(policy)
-    tried = _tried(judge, first, budgets, listed=listed)
+    course = _Course(in_use, len(first) * len(budgets), go_on)
+    tried = _tried(judge, first, budgets, listed=listed, course=course)
     if not tried.settings and tried.refused:
         raise tried.refused[-1]
     offered = [one for one in budgets if one is not None] or [Margins(USUAL_MARGINS)]
@@ -162,7 +169,8 @@ def sweep(
     report = reported(tried)
     if report.recommended is not None or not wanted.stated or not later:
         return report
-    return reported(tried + _tried(judge, later, budgets, listed=listed))
+    course.settings += len(later) * len(budgets)
+    return reported(tried + _tried(judge, later, budgets, listed=listed, course=course))
 
 
 def rounded_down(retention: float, decimals: int | None) -> float:
@@ -190,8 +198,41 @@ def _grid(base: Policy, **lists: Sequence[Any]) -> list[Policy]:
     return found
 
 
+@dataclass
+class _Course:
+    """How far a search has come, around the policy in use, and whether it goes on."""
+
+    around: Policy
+    settings: int
+    go_on: GoOn | None
+    tried: int = 0
+
+    def order(self, policies: Sequence[Policy]) -> list[int]:
+        """In which order to try: as they are listed, or the closest first if it may end early."""
+        places = list(range(len(policies)))
+        return (
+            places if self.go_on is None else sorted(places, key=lambda i: self._far(policies[i]))
+        )
+
+    def _far(self, policy: Policy) -> tuple[bool, float]:
+        pairs = ((getattr(policy, name), getattr(self.around, name)) for name in _MOVED)
+        return policy.sample_size != self.around.sample_size, sum(abs(a - b) for a, b in pairs)
+
+    def next(self) -> bool:
+        """True if one more setting is to be tried."""
+        if self.go_on is not None and not self.go_on(self.tried, self.settings):
+            return False
+        self.tried += 1
+        return True
+
+
 def _tried(
-    judge: Judge, policies: Sequence[Policy], budgets: Sequence[Margins | None], *, listed: bool
+    judge: Judge,
+    policies: Sequence[Policy],
+    budgets: Sequence[Margins | None],
+    *,
+    listed: bool,
+    course: _Course,
 ) -> Tried:
     """The policies with each of the margins; without any if none can be published.
 
@@ -201,24 +242,29 @@ def _tried(
     refused: list[PolicyError] = []
     no_margins = ""
     for budget in budgets:
-        more, why = _judged(judge, [replace(one, margins=budget) for one in policies])
+        some = [replace(one, margins=budget) for one in policies]
+        more, why = _judged(judge, some, course)
         if budget is not None and why and not more and (not listed or None in budgets):
             no_margins = why[-1].what
-            more, why = ([], []) if listed else _judged(judge, policies)
+            more, why = ([], []) if listed else _judged(judge, policies, course)
         settings += more
         refused += why
     return Tried(tuple(settings), tuple(refused), no_margins)
 
 
-def _judged(judge: Judge, policies: Sequence[Policy]) -> tuple[list[Setting], list[PolicyError]]:
-    """The settings, and why some policies cannot be settings."""
-    found, refused = [], []
-    for policy in policies:
+def _judged(
+    judge: Judge, policies: Sequence[Policy], course: _Course
+) -> tuple[list[Setting], list[PolicyError]]:
+    """The settings, as listed, and why some policies cannot be settings."""
+    found, refused = dict[int, Setting](), []
+    for i in course.order(policies):
+        if not course.next():
+            break
         try:
-            found.append(judge(policy))
+            found[i] = judge(policies[i])
         except PolicyError as error:
             refused.append(error)
-    return found, refused
+    return [found[i] for i in sorted(found)], refused
 
 
 def _measuring(pooled: Callable[[Policy], float] | None) -> Measure:
@@ -241,7 +287,7 @@ def _with_margins(judge: Judge, now: Setting, policy: Policy) -> Setting | None:
     """The figures of a policy if its margins clearly help the current one, which has none."""
     if not now.eligible:
         return None
-    for found in _judged(judge, [policy])[0]:
+    for found in _judged(judge, [policy], _Course(policy, 1, None))[0]:
         as_safe = found.group_error >= now.group_error * (1.0 - EQUAL)
         if found.eligible and as_safe and found.error <= now.error * (1.0 - CLEARLY):
             return found

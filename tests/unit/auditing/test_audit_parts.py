@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import reconpriv as rp
 from reconpriv.ask.workload import make_workload
 from reconpriv.auditing.audit_groups import audit_part, join_parts
+from reconpriv.auditing.single_records import unique_without
 from reconpriv.auditing.verdicts import judge
 from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError
@@ -51,6 +52,15 @@ def quiet_audit(table, policy=POLICY, **how):
 
 
 # --- single records ---------------------------------------------------------------------------
+
+
+def test_unique_records_without_each_column_are_counted_in_one_pass():
+    with rp.read(people(60), sensitive="ill", public="all") as table:
+        cube = table.tuner().cube
+        counted = table.checks.unique_without
+    each = [without_column(cube, i).records for i in range(len(cube.codes))]
+    assert unique_without(cube) == [int((sizes == 1).sum()) for sizes in each]
+    assert list(counted.values()) == unique_without(cube)
 
 
 @pytest.mark.parametrize("k", [2, 5, 9])

@@ -112,3 +112,16 @@ def test_noisy_counts_become_positive_and_keep_the_sizes_of_their_rows(seed):
     found = main_effects(ROWS, SIZES, counts)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     assert (main_effects(ROWS, SIZES, counts) == found).all()
+
+
+def test_sums_over_groups_are_products_with_the_matrix_of_rows():
+    """A group may be in no row of a table, and may be named several times."""
+    rng = np.random.default_rng(5)
+    rows = np.where(rng.random(ROWS.shape) < 0.2, -1, ROWS)
+    incidence = Incidence(rows, int(ROWS.max()) + 1)
+    group = rng.integers(0, SIZES.size, 40)
+    weights, line = rng.random(40), rng.integers(-1, 3, 40)
+    matrix = incidence.matrix.toarray()[:, group]
+    assert incidence.pairs(weights, group) == pytest.approx(matrix * weights @ matrix.T)
+    for i, sums in enumerate(incidence.sums_by(weights, line, 3, group)):
+        assert sums == pytest.approx(matrix[:, line == i] @ weights[line == i])

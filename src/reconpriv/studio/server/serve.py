@@ -49,6 +49,7 @@ def run_studio(
 
     Wherever it listens, only a browser that calls it 127.0.0.1 or localhost is let in, once.
     """
+    ended = True
     with stopping() as stop, _listening(port, _ipv4(listen)) as listener, own_folder() as home:
         workspace = Workspace(home)
         try:
@@ -60,9 +61,11 @@ def run_studio(
             if not stop.asked:
                 _serve(workspace, listener, stop, browser=browser, say=say)
         finally:
-            workspace.close()
+            ended = workspace.close()
     with contextlib.suppress(OSError):  # the terminal may be closed
         say("Studio closed; uploads and temporary files have been removed.")
+    if not ended:  # Python would wait for threads that nobody can stop
+        os._exit(0)
 
 
 def _check_column(opened: Opened, name: str | None) -> None:

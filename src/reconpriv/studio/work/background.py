@@ -31,6 +31,11 @@ class Job(Generic[T]):
         self._task: asyncio.Task[None] | None = None
         self.busy: reactive.Value[bool] = reactive.value(False)
 
+    @property
+    def superseded(self) -> bool:
+        """Whether other work waits for the one that runs."""
+        return self._waiting is not None
+
     def start(self, work: Callable[[], T]) -> None:
         """Run this next; call from a reactive effect."""
         self._waiting = work
@@ -82,12 +87,16 @@ class Failed(Generic[K]):
 
 
 class Computation(Generic[K, T]):
-    """One kind of work in the background, with its latest outcome."""
+    """One kind of work in the background, with its latest outcome.
+
+    ``progress`` says how far it is: steps done, of how many.
+    """
 
     def __init__(self, pool: Executor, work: Callable[[K], T]) -> None:
         """``work`` makes the result for a key, in a thread of the pool."""
         self._work = work
         self._requested: K | None = None
+        self.progress = (0, 0)
         self._outcome: reactive.Value[Computed[K, T] | Failed[K] | None] = reactive.value(None)
         # Cancelled work leaves the former outcome in its place.
         self._job: Job[Computed[K, T] | Failed[K]] = Job(pool, self._outcome.set, lambda _: None)
@@ -100,8 +109,14 @@ class Computation(Generic[K, T]):
         with reactive.isolate():
             known, running = self._outcome(), self.busy() and self._requested == key
         if not running and (known is None or known.key != key):
-            self._requested = key
+            self._requested, self.progress = key, (0, 0)
             self._job.start(lambda: self._computed(key))
+
+    def step(self, done: int, steps: int) -> None:
+        """For the work itself: how far it is; it is cancelled here if something else is wanted."""
+        self.progress = (done, steps)
+        if self._job.superseded:
+            raise CancelledError
 
     def _computed(self, key: K) -> Computed[K, T] | Failed[K]:
         try:

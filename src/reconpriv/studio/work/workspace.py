@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from reconpriv.answers.beside_truth import BesideTruth
     from reconpriv.tuning.tuner import Tuner
 
+# How long work that is no longer wanted may take to end.
+_GRACE = 2.0
+
 
 class CancelledError(Exception):
     """The user pressed cancel, or the work is about a table that was replaced."""
@@ -257,14 +260,24 @@ class Workspace:
         if self.loaded is not None:
             self.loaded.table.interrupt()
 
-    def close(self) -> None:
-        """Stop all work; whoever made the folder removes it."""
+    def close(self) -> bool:
+        """Stop all work; whoever made the folder removes it. False if some work goes on."""
         self.stop()
-        for pool in reversed(self._pools):
-            pool.shutdown(wait=True, cancel_futures=True)
+
+        def end() -> None:
+            for pool in reversed(self._pools):
+                pool.shutdown(wait=True, cancel_futures=True)
+
+        # A library may take long, and asks nobody whether it should go on.
+        ending = threading.Thread(target=end, daemon=True)
+        ending.start()
+        ending.join(_GRACE)
+        if ending.is_alive():
+            return False
         kept = None if self.published is None else self.published.loaded
         for loaded in {one for one in (self.loaded, kept) if one is not None}:
             loaded.table.close()
+        return True
 
 
 def safe_name(name: str) -> str:

@@ -33,12 +33,21 @@ class Incidence:
         self, weights: Floats | Ints, line: Ints, lines: int, group: Ints | slice = slice(None)
     ) -> Floats:
         """B w of the weights with the same number in ``line`` (-1: none), line by line."""
-        total = np.zeros(lines * self.count)
-        for column in self.rows[group].T:
+        total = np.zeros((lines, self.count))
+        for column, (first, many) in zip(self.rows[group].T, self._spans, strict=True):
             inside = np.flatnonzero((line >= 0) & (column >= 0))
-            slot = line[inside] * self.count + column[inside]
-            total += np.bincount(slot, weights=weights[inside], minlength=total.size)
-        return total.reshape(lines, self.count)
+            slot = line[inside] * many + (column[inside] - first)
+            sums = np.bincount(slot, weights=weights[inside], minlength=lines * many)
+            total[:, first : first + many] += sums.reshape(lines, many)
+        return total
+
+    @cached_property
+    def _spans(self) -> tuple[tuple[int, int], ...]:
+        """The first row of each table, and how many rows it has."""
+        tables = [column[column >= 0] for column in self.rows.T]
+        first = [int(rows.min(initial=self.count)) for rows in tables]
+        last = [int(rows.max(initial=-1)) for rows in tables]
+        return tuple((one, max(end + 1 - one, 0)) for one, end in zip(first, last, strict=True))
 
     @cached_property
     def matrix(self) -> csr_array:
@@ -61,11 +70,11 @@ class Incidence:
         """B diag(w) B'; a group may be named several times."""
         found = np.zeros((self.count, self.count))
         columns = self.rows[group].T
-        for i, one in enumerate(columns):
-            for other in columns[i:]:
+        for i, (one, (first, many)) in enumerate(zip(columns, self._spans, strict=True)):
+            for other, (start, wide) in zip(columns[i:], self._spans[i:], strict=True):
                 inside = np.flatnonzero((one >= 0) & (other >= 0))
-                slot = one[inside] * self.count + other[inside]
-                total = np.bincount(slot, weights=weights[inside], minlength=found.size)
-                found += total.reshape(found.shape)
+                slot = (one[inside] - first) * wide + (other[inside] - start)
+                total = np.bincount(slot, weights=weights[inside], minlength=many * wide)
+                found[first : first + many, start : start + wide] += total.reshape(many, wide)
         # Rows of one table share no group, so only the diagonal is there twice.
         return found + np.triu(found, 1).T

@@ -29,7 +29,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.tails.bounds import Exponential, chernoff_full
 from reconpriv.theory.tails.exact import exact_tails
@@ -217,9 +217,9 @@ def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> F
     found[large] = _largest_samples(group_class, sizes[large], told[large])
     small = np.flatnonzero(~large)
     if small.size:
-        pairs, where = np.unique(np.stack([sizes, told])[:, small], axis=1, return_inverse=True)
+        pairs, _, where = distinct_columns(np.stack([sizes, told])[:, small])
         each = [_largest_of_few(group_class, int(n), float(e)) for n, e in pairs.T]
-        found[small] = np.asarray(each, dtype=np.float64)[where.reshape(-1)]
+        found[small] = np.asarray(each, dtype=np.float64)[where]
     return found
 
 
