@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reconpriv.columns.kinds import DATES, NUMBERS
 from reconpriv.columns.schema import Kind, looks_like_identifier
 from reconpriv.errors import InputError
 from reconpriv.messages.arguments import checked
+
+_SAMPLE = 6  # records that are shown
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,11 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """How many records a table has, and its columns. For the publisher alone."""
+    """How many records a table has, its columns, and some records. For the publisher alone."""
 
     records: int
     columns: tuple[ColumnSummary, ...]
+    sample: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
 
 
 @checked
@@ -56,6 +59,7 @@ def describe(source: Any, *, sql: str | None = None, table: str | None = None) -
     engine = LocalEngine(source, sql=sql, table=table)
     try:
         records, found = engine.summaries()
+        sample = engine.sample(_SAMPLE)
     finally:
         engine.close()
     if not records:
@@ -75,6 +79,7 @@ def describe(source: Any, *, sql: str | None = None, table: str | None = None) -
             )
             for column, facts in found
         ),
+        tuple(tuple("" if value is None else str(value) for value in row) for row in sample),
     )
 
 

@@ -155,8 +155,14 @@ def upload(page, file):
     expect(page.locator("#opened .card")).to_contain_text(file.name)
 
 
+def show_more(page):
+    """Open the controls that most people leave as they are."""
+    page.locator("details.more").evaluate("(part) => { part.open = true; }")
+
+
 def set_dial(page, id, value):
     """Move a slider."""
+    show_more(page)
     page.locator(f"#{id}_range").fill(value)
 
 

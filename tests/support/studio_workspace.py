@@ -19,6 +19,7 @@ from reconpriv.studio.work.plan import (
     read_table,
     shell_command,
 )
+from reconpriv.studio.work.settings import roles_place
 
 POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
 OTHER = rp.Policy(retention=0.6, tolerance=0.5, doubt=0.3)
@@ -75,9 +76,11 @@ def prepared(workspace, source, roles, *, policy="paper", step=3, **draft):
     given = dict.fromkeys(roles.public, "public") | {roles.sensitive: "sensitive"}
     columns = [one.name for one in loaded.opened.summary.columns]
     workspace.draft |= {
-        "roles": {name: given.get(name, "drop") for name in columns},
-        "bins": dict.fromkeys(columns, "") | roles.bins,
-        "missing": roles.missing,
+        roles_place(loaded.opened): {
+            "roles": {name: given.get(name, "drop") for name in columns},
+            "bins": dict.fromkeys(columns, "") | roles.bins,
+            "missing": roles.missing,
+        },
         "preset": policy,
         **controls_of(preset(policy)),
         "max_error": None,

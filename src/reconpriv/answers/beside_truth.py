@@ -23,7 +23,7 @@ from reconpriv.estimate.measures import Scores, Steps, has_numbers, question_of_
 from reconpriv.estimate.shares import Labels
 from reconpriv.messages.phrases import listed
 
-MOST_ROWS = 40
+MOST_ROWS = 1_000
 _EDGE = 1e-9
 
 Rows = Sequence[tuple[Labels, Answer]]

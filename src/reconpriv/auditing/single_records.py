@@ -105,12 +105,13 @@ def unique_without(cube: Cube) -> list[int]:
 
     Groups merge if they agree on the columns before it and on those after it.
     """
+    every = [codes.astype(np.int64) for codes in cube.codes]
     start = np.zeros(cube.groups, dtype=np.int64)
     after = [start]
-    for codes in reversed(cube.codes[1:]):
+    for codes in reversed(every[1:]):
         after.append(_together(codes, after[-1]))
     before, found = start, []
-    for codes, rest in zip(cube.codes, reversed(after), strict=True):
+    for codes, rest in zip(every, reversed(after), strict=True):
         merged = np.bincount(_together(before, rest), weights=cube.records)
         found.append(int((merged == 1).sum()))
         before = _together(before, codes)
@@ -119,8 +120,8 @@ def unique_without(cube: Cube) -> list[int]:
 
 def _together(one: Ints, other: Ints) -> Ints:
     """A number for each pair of codes."""
-    pairs = one.astype(np.int64) * (int(other.max(initial=0)) + 1) + other
-    return np.unique(pairs, return_inverse=True)[1].reshape(-1)
+    pairs = one * (int(other.max(initial=0)) + 1) + other
+    return np.asarray(np.unique(pairs, return_inverse=True)[1].reshape(-1))
 
 
 def check_k(k: int) -> int:

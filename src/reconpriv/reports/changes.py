@@ -53,7 +53,8 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
         " questions that do not use the column, first with it and then without it"
         + ("; margins are left aside here." if audit.margins else ".")
     )
-    grid = _grid(changes, audit)
+    error = None if audit.errors is None else audit.errors.alone
+    grid = changes_grid(changes, now, audit.single_records.k, error)
     words = [Paragraph(text) for text in advice(changes, now)]
     return Section("changes", _TITLE, [*words, grid, explained])
 
@@ -90,12 +91,17 @@ def _sentence(change: Change, now: AuditFigures) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _grid(changes: Sequence[Change], audit: AuditReport) -> Grid:
-    below, errors = f"in groups below {audit.single_records.k}", audit.errors
-    rows = [("as it is", *_counts(audit.figures), "" if errors is None else percent(errors.alone))]
+def changes_grid(
+    changes: Sequence[Change], now: AuditFigures, k: int, error: float | None = None
+) -> Grid:
+    """The table as it is and after each change; with the ``error`` of analysts, if it is known."""
+    rows = [("as it is", *_counts(now), "" if error is None else percent(error))]
     rows += [(one.name, *_counts(one.figures), _error(one.figures)) for one in changes]
-    counts = map(number, ("groups", "at risk", "unique", below))
-    return Grid([Field("change"), *counts, figure("expected error")], rows)
+    counts = map(number, ("groups", "at risk", "unique", f"in groups below {k}"))
+    fields = [Field("change"), *counts, figure("expected error")]
+    if error is None:
+        return Grid(fields[:-1], [row[:-1] for row in rows])
+    return Grid(fields, rows)
 
 
 def _counts(figures: AuditFigures) -> tuple[int, int, int, int]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from htmltools import Tag, TagList, tags
+from htmltools import HTMLDependency, Tag, TagList, tags
 from shiny import App, Inputs, Outputs, Session, reactive, ui
 from starlette.requests import Request
 
+from reconpriv.studio.pieces.parts import download_link
 from reconpriv.studio.steps import ask, choose_policy, download, open_table, publish, roles
 from reconpriv.studio.work.live import Live
+from reconpriv.studio.work.settings import SETTINGS_FILE, settings_text
 from reconpriv.studio.work.workspace import Workspace
 
 # Shiny can report to OpenTelemetry if that is set up; the studio never does.
 os.environ["SHINY_OTEL_COLLECT"] = "none"
 
 WWW = Path(__file__).parent / "www"
+# In place of Shiny's own, whose inline script our content security policy would refuse.
+_NO_BUSY_INDICATORS = HTMLDependency("shiny-busy-indicators", "999")
 _POLL_SECONDS = 1.0
 # Each with its name in the navigation and its title.
 STEPS = (
@@ -53,6 +57,7 @@ def page(workspace: Workspace) -> TagList:
     """The whole page; only the workspace's current step is visible."""
     numbers = range(1, len(STEPS) + 1)
     return TagList(
+        _NO_BUSY_INDICATORS,
         ui.head_content(
             tags.title("reconpriv studio"),
             tags.meta(name="viewport", content="width=device-width, initial-scale=1"),
@@ -62,10 +67,14 @@ def page(workspace: Workspace) -> TagList:
         ),
         tags.a("Skip to the step", href="#main", class_="skip"),
         tags.header(
-            tags.div(tags.span("reconpriv", class_="brand"), " studio", class_="wordmark"),
-            tags.button(
-                "Dark", {"data-theme-switch": "", "aria-pressed": "false"}, type="button",
-                class_="button small quiet",
+            tags.h1(tags.span("reconpriv", class_="brand"), " studio", class_="wordmark"),
+            tags.div(
+                download_link("save_settings", "Save settings").add_class("quiet"),
+                tags.button(
+                    "Dark", {"data-theme-switch": "", "aria-pressed": "false"}, type="button",
+                    class_="button small quiet",
+                ),
+                class_="tools",
             ),
             class_="top",
         ),
@@ -113,6 +122,9 @@ def _serve_navigation(live: Live) -> None:
     for number in range(1, len(STEPS) + 1):
         link(f"goto_{number}", number)
         link(f"back_{number + 1}", number)
+    # The browser's own way back.
+    live.on("visit", lambda: live.go(live.input.visit()))
+    live.offer("save_settings", SETTINGS_FILE, lambda: [settings_text(live.workspace)])
 
     @reactive.effect
     async def _() -> None:

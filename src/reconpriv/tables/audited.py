@@ -79,8 +79,9 @@ def audit_table(
     cube = None
     if columns or (columns is None and report.cells <= CELLS_IN_MEMORY):
         cube = cells.cube(table.schema) if here else collect(table.batches(), table.schema)
-    progress("comparing columns", 0.0)
-    report = _with_columns(table, report, asked=asked, kept=kept, cube=cube, groups=groups)
+    report = _with_columns(
+        table, report, asked=asked, kept=kept, cube=cube, groups=groups, progress=progress
+    )
     table.checks.identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
     table.warn_of(c for c in report.columns if c.identifier)
     report = _with_obstacles(table, report, accepted, seen, cube)
@@ -126,10 +127,15 @@ def _with_columns(
     kept: frozenset[str],
     cube: Cube | None,
     groups: GroupedTable,
+    progress: Progress,
 ) -> AuditReport:
     if cube is not None:
         effects = column_effects(
-            cube, report.policy, k=report.single_records.k, coarsening=groups.grouping.coarsening
+            cube,
+            report.policy,
+            k=report.single_records.k,
+            coarsening=groups.grouping.coarsening,
+            progress=progress,
         )
         columns = column_risks(
             distinct_in(cube), report.records, kept=kept, without=effects.without

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -51,6 +52,7 @@ def column_effects(
     k: int,
     queries: int = QUERIES,
     coarsening: Coarsening = NO_COARSENING,
+    progress: Callable[[str, float], None] = lambda *_: None,
 ) -> ColumnEffects:
     """Drop each public column in turn from the cells and judge what is left.
 
@@ -66,6 +68,7 @@ def column_effects(
         now = _Errors.of(groups, workload, asked, policy)
     without = {}
     for i, column in enumerate(cube.schema.public):
+        progress("comparing columns", i / len(cube.schema.public))
         rest = pooled_cube(without_column(cube, i), coarsening.without(column.name))
         error = error_now = None
         kept = None if workload is None else _chosen(workload, asked.columns[i] < 0)

@@ -42,7 +42,7 @@ Judge = Callable[[Policy], Setting]
 """The figures of a policy, its risk by what the current one calls exposed."""
 
 _SETTINGS_AT_MOST = 200_000
-_MOVED = ("retention", "epsilon", "delta")
+_MOVED = ("retention", "tolerance", "doubt")
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class _Course:
 
     def _far(self, policy: Policy) -> tuple[bool, float]:
         pairs = ((getattr(policy, name), getattr(self.around, name)) for name in _MOVED)
-        return policy.sample_size != self.around.sample_size, sum(abs(a - b) for a, b in pairs)
+        return policy.sampling != self.around.sampling, sum(abs(a - b) for a, b in pairs)
 
     def next(self) -> bool:
         """True if one more setting is to be tried."""

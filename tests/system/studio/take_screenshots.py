@@ -17,6 +17,8 @@ CHROMIUM = "/usr/bin/chromium"
 
 def shoot(page, folder, name):
     page.evaluate("window.scrollTo(0, 0)")
+    # A picture of the whole page has its end where the page has it.
+    page.add_style_tag(content=".footer { position: static !important; }")
     page.wait_for_timeout(500)
     file = folder / f"studio-{name}.png"
     page.screenshot(path=file, full_page=True)
@@ -38,6 +40,7 @@ def walk(page):
     choose_roles(page, "occupation", ("age", "race", "sex"))
     page.get_by_label("Bins of age").fill("5")
     page.select_option("#missing", "value")
+    page.wait_for_selector("#columns_check .result:not(.stale)", timeout=60_000)
     yield "2-roles"
     go_on(page, 2)
     current_verdict(page)

@@ -112,7 +112,7 @@ def test_a_table_is_refused_until_it_is_fixed_or_accepted(page, workspace, show,
     wanted = ["public", "person", "public", "public", "public", "sensitive"]
     assert roles_now(page, COLUMNS) == wanted
     # The choice for people with several rows is there only if a column says who they are.
-    rows = page.get_by_label("People with several rows")
+    rows = page.get_by_label("People with several rows", exact=True)
     expect(rows).to_be_visible()
     give(page, patient="drop")
     expect(rows).to_be_hidden()
@@ -168,7 +168,11 @@ def test_an_emptied_box_is_marked_and_nothing_can_be_published(page, workspace, 
     expect(page.locator("#policy_note .notice.error")).to_contain_text(
         "Enter a number for tolerance."
     )
-    expect(page.locator("#verdict .result")).to_have_count(0)
+    # What was computed before stays, in grey; the reason is in sight, wherever one is.
+    expect(page.locator("#verdict .result.stale")).to_contain_text("Not for these settings")
+    expect(page.locator(CURRENT)).to_have_count(0)
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight / 2)")
+    expect(page.locator("#policy_note .notice.error")).to_be_in_viewport()
     page.click("#next_3")
     on_step(page, 3)
     # Nor by the other way, nor after the page is loaded again: no old value is kept.
@@ -261,6 +265,18 @@ def test_a_verdict_in_the_making_is_never_shown_as_current(
     going_on.set()
     current_verdict(page)
     assert page.text_content(CURRENT) != before
+    # The page greys it before the server knows of a change; back where it was, it holds again.
+    turned = """(values) => {
+      const slider = document.getElementById("margins_range");
+      return values.map((value) => {
+        slider.value = value;
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        return document.querySelectorAll("#verdict .result:not(.stale)").length;
+      });
+    }"""
+    now = page.input_value("#margins_number")
+    assert page.evaluate(turned, [2, now]) == [0, 0]
+    current_verdict(page)
     expect(page.locator(CURRENT)).to_have_css("opacity", "1")
     expect(page.locator("#details .result:not(.stale)")).to_be_visible()
 

@@ -18,6 +18,7 @@ import reconpriv as rp
 from reconpriv.policy.presets import preset
 from reconpriv.studio.pieces.policy_controls import controls_of
 from reconpriv.studio.work.plan import DeclaredRoles
+from stopping import wait_for
 from studio_walk import (
     choose_roles,
     current_verdict,
@@ -54,7 +55,7 @@ def test_the_whole_way(page, workspace, show, people, tmp_path, files_of):
         download(page, f"get_{id}", tmp_path)
     go_on(page, 5)
     truth = ask(page)
-    ask_more(page)
+    ask_more(page, workspace, tmp_path)
     with rp.read(people / "people.csv", sensitive="job", public=["sex"], missing="value") as table:
         assert truth == f"{table.count(sex='F', job='nurse'):,}"
     check_downloads(tmp_path, people / "people.csv", files_of)
@@ -114,6 +115,10 @@ def choose_a_policy(page):
     on_step(page, 2)
     expect(page.get_by_label("Bins of age")).to_have_value("0, 30, 60, top:70")
     go_on(page, 2)
+    page.go_back()  # the browser's own way
+    on_step(page, 2)
+    page.go_forward()
+    on_step(page, 3)
     reload(page)
     on_step(page, 3)
     expect(page.locator("#retention_number")).to_have_value("0.4")
@@ -145,7 +150,7 @@ def ask(page):
     return truth
 
 
-def ask_more(page):
+def ask_more(page, workspace, folder):
     """A share, a comparison and an average, each with its chart; they outlive the page."""
     cards, note = page.locator("#answers .card"), page.locator("#ask_note .notice")
     page.fill("#where", "sex = 'F'")
@@ -176,8 +181,13 @@ def ask_more(page):
     expect(cards).to_have_count(5)
     expect(cards.first).to_contain_text("Average of age among job = 'nurse', by sex")
     expect(cards.locator("svg").first).to_be_visible()
+    assert len(download(page, "get_answers_csv", folder).read_text().splitlines()) == 10
     before = page.locator("#answers").inner_text()
+    page.fill("#where", "age < 30")  # not asked
+    page.locator("#where").blur()
+    wait_for(lambda: workspace.draft["question"]["where"] == "age < 30", 30, "the draft")
     reload(page)
+    expect(page.locator("#where")).to_have_value("age < 30")
     expect(cards).to_have_count(5)
     assert page.locator("#answers").inner_text() == before
     expect(page.get_by_label("Average", exact=True)).to_be_checked()

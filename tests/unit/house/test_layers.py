@@ -228,6 +228,7 @@ def test_the_studio_calls_the_public_api_and_holds_no_formula():
                "errors", "messages",
                "studio", "tuning", "policy", "theory.tails.bounds", "estimate.counts",
                "sources.formats", "show", "reports.charts", "reports.risk_sections",
+               "reports.changes", "reports.columns",
                "columns.schema", "ask.form", "answers.beside_truth", "answers.figure",
                    "attacks.pool", "proposals",
                "writing.scratch", "ledger")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -96,6 +97,30 @@ def test_results_are_valid_for_their_own_key_alone(workspace, tmp_path):
         thread.submit(lambda: asyncio.run(run())).result()
     assert states == [(0.5, ""), (0.5, ""), *[(None, "No. Try another.")] * 2]
     assert made == [one, other, interrupted]
+
+
+def test_a_result_that_is_wanted_back_outlasts_what_runs_in_between():
+    """A slider that moves there and back again ends with the result of where it is."""
+    going_on = threading.Event()
+
+    def work(key):
+        assert key == "here" or going_on.wait(60)
+        return key
+
+    async def run():
+        with ThreadPoolExecutor(1) as pool, reactive.isolate():
+            computation = Computation(pool, work)
+            for wanted in (["here"], ["there", "here"]):
+                for key in wanted:
+                    computation.request(key)
+                if wanted != ["here"]:
+                    going_on.set()
+                while computation.busy():
+                    await asyncio.sleep(0.001)
+            return computation.result("here")
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(lambda: asyncio.run(run())).result() == "here"
 
 
 def test_a_result_that_does_not_hold_is_greyed_and_busy():

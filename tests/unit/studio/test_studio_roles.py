@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 import reconpriv as rp
+from reconpriv.reports import columns as column_counts
 from reconpriv.studio.pieces.changes import role_changes
+from reconpriv.studio.pieces.columns_check import columns_card, counted
 from reconpriv.studio.steps.roles import (
     ROLES,
     chosen_roles,
@@ -18,6 +20,7 @@ from reconpriv.studio.steps.roles import (
     roles_form,
 )
 from reconpriv.studio.work.plan import DeclaredRoles, read_table
+from reconpriv.studio.work.workspace import CancelledError
 
 CSV = "id,age,job\n" + "\n".join(f"{i},{20 + i % 9},{'ab'[i % 2]}" for i in range(300))
 
@@ -173,3 +176,41 @@ def test_a_choice_among_the_rows_of_a_person_needs_to_know_who_they_are():
     assert nobody == DeclaredRoles("job", ("age",)) and not nobody.keeps_one
     refused = replace(one, rows_per_person="refuse")
     assert role_changes(refused, one) == ["rows per person: refuse → one"]
+
+
+def test_what_columns_do_is_what_an_audit_says_of_them(opened):
+    """Before any policy is chosen, and cancelled between two columns."""
+    roles = DeclaredRoles("job", ("id", "age"), bins={"age": "5"})
+    steps = []
+    found = counted(opened, roles, lambda *step: steps.append(step))
+    with read_table(opened.source, roles) as table, pytest.warns(rp.ReconprivWarning):
+        audit = table.audit()
+    assert found.now == audit.figures and found.left_out == 0
+    without = {f"without {column.name}": column.without for column in audit.columns}
+    for change in found.changes:
+        if change.name in without:
+            assert vars(change.figures).items() <= vars(without.pop(change.name)).items()
+    assert without == {}
+    assert found.recoded == {"age": [("20 to 24", 168), ("25 to 29", 132)]}
+    assert steps[0][1] == len(found.changes) + 1 and len(steps) == len(found.changes)
+    html = str(columns_card(found))
+    assert "What coarser columns would do" in html and "20 to 24" in html
+
+    def stop(*_):
+        raise CancelledError
+
+    with pytest.raises(CancelledError):
+        counted(opened, roles, stop)
+
+
+def test_of_many_columns_those_with_most_values_are_compared(opened, monkeypatch):
+    monkeypatch.setattr(column_counts, "_COMPARED", 1)
+    found = counted(opened, DeclaredRoles("job", ("id", "age")), lambda *_: None)
+    assert found.left_out == 1 and "id" in found.changes[0].name
+    assert "1 columns with the fewest values were not compared" in str(columns_card(found))
+
+
+def test_the_values_of_a_column_are_listed_where_groups_are_made(opened):
+    html = str(roles_form(opened, {}, proposal_of(opened, {})))
+    assert 'data-list="[&quot;a&quot;, &quot;b&quot;]"' in row(html, "job")
+    assert opened.summary.sample[0] == ("0", "20", "a")

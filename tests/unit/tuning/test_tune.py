@@ -758,8 +758,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(cli, tmp_path)
 
 def test_a_search_that_ends_early_has_tried_the_settings_closest_to_the_policy_in_use(tuner):
     table, current, asked = tuner("Occupation"), rp.Policy(0.5, 0.5, 0.3), []
-    lists = {"retentions": [0.1, 0.5, 0.9], "epsilons": [0.5], "deltas": [0.1, 0.3],
-             "sample_sizes": "octave"}  # fmt: skip
+    lists = {"retentions": [0.1, 0.5, 0.9], "tolerances": [0.5], "doubts": [0.1, 0.3],
+             "samplings": "octave"}  # fmt: skip
 
     def go_on(tried, settings):
         asked.append((tried, settings))
@@ -768,5 +768,5 @@ def test_a_search_that_ends_early_has_tried_the_settings_closest_to_the_policy_i
     few = sweeping.sweep(table, current=current, go_on=go_on, **lists)
     every = sweeping.sweep(table, current=current, go_on=lambda *_: True, **lists)
     assert asked == [(0, 6), (1, 6), (2, 6)]
-    assert [(one.retention, one.delta) for one in few.settings] == [(0.5, 0.1), (0.5, 0.3)]
+    assert [(one.retention, one.doubt) for one in few.settings] == [(0.5, 0.1), (0.5, 0.3)]
     assert every == sweeping.sweep(table, current=current, **lists)

@@ -31,7 +31,7 @@ from reconpriv.sources.column_names import free_name
 from reconpriv.sources.lazy import LazyTable, spool
 from reconpriv.writing.scratch import Scratch, temporary
 
-_COMMON = 4  # values of a column that a summary shows
+_COMMON = 60  # values of a column that a summary has
 _FACTS = ("filled", "distinct", "low", "high", "common")
 
 
@@ -234,6 +234,14 @@ class DuckDBEngine(GroupCounts):
             )
             found.append((column, dict(zip(_FACTS, row, strict=True))))
         return self.records(), found
+
+    def sample(self, records: int) -> list[tuple[Any, ...]]:
+        """The first records; values that cannot be published are left out."""
+        shown = (
+            "NULL" if column.kind is Kind.OTHER else value
+            for column, value in self._expressions.items()
+        )
+        return self._rows(f"SELECT {', '.join(shown)} FROM {self.table} LIMIT {records}")
 
     def _every_column(self) -> str:
         """The query for every record, each column in its canonical type."""

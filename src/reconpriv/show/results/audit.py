@@ -164,4 +164,4 @@ def worst_grid(report: AuditReport) -> Grid:
 
 
 def _probability(value: float) -> str:
-    return "< 0.01%" if 0 <= value < 1e-4 else f"{value:.2%}"
+    return "< 0.01%" if value < 1e-4 else f"{value:.2%}"  # rounding may make it -0.0

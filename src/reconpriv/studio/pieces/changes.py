@@ -42,12 +42,14 @@ def since_release(
     if opened is not None and opened is not made.opened:
         if opened.identity != made.opened.identity:
             return [f"table: {made.opened.shown} → {opened.shown}"]
-        if loaded is None or loaded.opened is not opened:
+        unknown = loaded is None or loaded.opened is not opened
+        if unknown and not opened.same_content(made.opened):
             return [f"{opened.shown} was opened again"]
     if loaded is None:
         return []
     changed = role_changes(made.roles, loaded.roles)
-    if loaded.opened.summary != made.opened.summary:
+    same = loaded.opened.same_content(made.opened)
+    if not same and loaded.opened.summary != made.opened.summary:
         changed.insert(0, f"the content of {made.opened.shown}")
     if policy is None:
         return [*changed, "a policy that cannot be used"]

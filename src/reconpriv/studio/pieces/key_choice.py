@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from htmltools import Tag, tags
 from shiny import ui
 
-from reconpriv.studio.pieces.parts import check, field, options, titled
+from reconpriv.studio.pieces.parts import check, download_link, field, options, titled
 from reconpriv.studio.pieces.remedy_words import TEST_KEY
 from reconpriv.studio.work.keys import NEVER_USED, TableKey
 
@@ -56,23 +59,25 @@ def key_options(known: TableKey | None, *, newer: bool = False) -> dict[str, tup
     }
 
 
-def key_radios(choices: dict[str, tuple[str, str]], *, test: bool) -> Tag:
-    """The choice itself; the test key stays selected if it was."""
+def key_radios(choices: dict[str, tuple[str, str]], kind: str) -> Tag:
+    """The choice itself; what was chosen stays so, except a key of which the table now has one."""
     shown = {name: titled(tags.strong(title), words) for name, (title, words) in choices.items()}
-    chosen = "test" if test else next(iter(choices))
+    kept = kind == "test" or (kind in choices and "table" not in choices)
+    chosen = kind if kept else next(iter(choices))
     return tags.fieldset(
         tags.legend("Key"), options("radio", "key_kind", shown, [chosen], look="radio")
     )
 
 
-def key_fields() -> Tag:
-    """Three ways to give a key."""
+def key_fields(draft: Mapping[str, Any]) -> Tag:
+    """Three ways to give a key; one that is typed is kept nowhere."""
     return tags.div(
         field("key_text", "64 hexadecimal digits", type="password"),
         field(
             "key_path", "or the path of a key file on this computer",
             tags.p("The ledger beside it is checked and kept up, as on the command line.",
                    class_="help"),
+            value=draft.get("key_path", ""),
         ),
         ui.input_file("key_file", "or a key file, together with its .ledger and .trials files",
                       multiple=True, button_label="Choose files…",
@@ -95,7 +100,7 @@ def key_notice(known: TableKey, *, fresh: bool, kept: bool = True) -> Tag:
         if fresh
         else f"The key of {known.shown} ({known.origin}) is kept until the studio closes."
     )
-    links = [_small_download("get_table_key", "Download the key")]
+    links = [download_link("get_table_key", "Download the key")]
     if kept:
         words += (
             " Its ledger records what was published with it. Save it beside the key, and give both"
@@ -103,7 +108,7 @@ def key_notice(known: TableKey, *, fresh: bool, kept: bool = True) -> Tag:
             " downloaded here before. If any other ledger of this key turns up, keep it, and give"
             " it together with the key."
         )
-        links.append(_small_download("get_table_ledger", "Download its ledger"))
+        links.append(download_link("get_table_ledger", "Download its ledger"))
     elif known.key.file is not None:
         words += f" This release is recorded in {known.key.file.name}.ledger, beside the key."
     return tags.div(
@@ -111,7 +116,3 @@ def key_notice(known: TableKey, *, fresh: bool, kept: bool = True) -> Tag:
         tags.div(tags.p(words), tags.div(*links, class_="key-links")),
         class_="notice info key-notice",
     )
-
-
-def _small_download(id: str, title: str) -> Tag:
-    return ui.download_button(id, title).add_class("button small")

@@ -33,12 +33,18 @@ def button(id: str, label: TagChild, *, primary: bool = False, disabled: bool = 
     )
 
 
+def download_link(id: str, label: str) -> Tag:
+    """A small button that downloads a file."""
+    return ui.download_button(id, label).add_class("button small")
+
+
 def choice(id: str, label: str, options: Mapping[str, str], chosen: str, help: str = "") -> Tag:
-    """A plain select with its label."""
+    """A plain select with its label; ``help`` explains it to who asks."""
     return tags.div(
-        tags.label(label, {"for": id}),
-        select(id, options, chosen, described_by=f"{id}_help" if help else None),
-        tags.p(help, id=f"{id}_help", class_="help") if help else None,
+        tags.div(
+            tags.label(label, {"for": id}), why(label, help) if help else None, class_="named"
+        ),
+        select(id, options, chosen),
         class_="field",
     )
 
@@ -95,13 +101,7 @@ def options(
 
 
 def select(
-    id: str,
-    options: Mapping[str, str],
-    chosen: str,
-    *,
-    label: str | None = None,
-    described_by: str | None = None,
-    class_: str = "",
+    id: str, options: Mapping[str, str], chosen: str, *, label: str | None = None, class_: str = ""
 ) -> Tag:
     """The bare select; ``label`` names it if no label element does."""
     return tags.select(
@@ -109,7 +109,7 @@ def select(
             tags.option(text, value=value, selected="" if value == chosen else None)
             for value, text in options.items()
         ),
-        {"aria-label": label, "aria-describedby": described_by},
+        {"aria-label": label},
         id=id,
         class_=class_ or None,
     )
@@ -129,12 +129,16 @@ def dial(
     shared: dict[str, str | float | bool | HTML | None] = {
         "data-dial": id,
         "data-shiny-no-bind-input": "",
-        "aria-describedby": f"{id}_fault {id}_help",
+        "aria-describedby": f"{id}_fault",
     }
     return tags.div(
-        tags.label(
-            tags.span(symbol, class_="symbol") if symbol else None, " ", label,
-            {"for": f"{id}_number"},
+        tags.div(
+            tags.label(
+                tags.span(symbol, class_="symbol") if symbol else None, " ", label,
+                {"for": f"{id}_number"},
+            ),
+            why(label, help),
+            class_="named",
         ),
         tags.input(
             shared, {"aria-label": f"{named}, slider"}, type="range", id=f"{id}_range",
@@ -142,7 +146,6 @@ def dial(
         ),
         tags.input(shared, type="number", id=f"{id}_number", min=0, step=step, value=value),
         tags.p(id=f"{id}_fault", class_="fault"),
-        tags.p(help, id=f"{id}_help", class_="help"),
         class_="dial",
     )  # fmt: skip
 
@@ -164,15 +167,20 @@ def alert_place(id: str) -> Tag:
     return tags.div(ui.output_ui(id), role="alert", class_="alert-place")
 
 
-def result(content: TagChild, *, current: bool) -> Tag:
-    """A result; one for another table or policy is greyed out and marked as being recomputed."""
-    if current:
-        return tags.div(content, class_="result")
+def result(
+    content: TagChild, *, current: bool, why: str = "Recomputing…", edit: int | None = None
+) -> Tag:
+    """A result; one for another table or policy is greyed out, with the reason.
+
+    ``edit`` counts the changes of controls that the result knows of: the page greys it at once if
+    there were more (studio.js).
+    """
+    busy = not current and why.endswith("…")
     return tags.div(
-        tags.p("Recomputing…", class_="working recomputing"),
+        tags.p(why, class_=f"recomputing{' working' if busy else ''}"),
         tags.div(content, class_="old"),
-        {"aria-busy": "true"},
-        class_="result stale",
+        {"aria-busy": "true" if busy else None, "data-edit": None if edit is None else str(edit)},
+        class_="result" if current else "result stale",
     )
 
 
@@ -218,10 +226,23 @@ def document(*parts: Part) -> HTML:
     return HTML(as_html(parts, _DRESS))
 
 
-def footer(step: int, next_label: str | None = None) -> Tag:
-    """Back and continue."""
+def why(term: str, explanation: str) -> Tag:
+    """A question mark that explains a term in a sentence."""
+    return tags.details(
+        tags.summary("?", {"aria-label": f"What is {term}?"}),
+        tags.p(explanation, class_="help"),
+        class_="why",
+    )
+
+
+def footer(step: int, next_label: str | None = None, *, note: str = "") -> Tag:
+    """Back and continue, always in sight, and above them what is to be said about the step."""
     return tags.div(
-        button(f"back_{step}", "Back") if step > 1 else None,
-        button(f"next_{step}", next_label, primary=True) if next_label else None,
+        alert_place(note) if note else None,
+        tags.div(
+            button(f"back_{step}", "Back") if step > 1 else None,
+            button(f"next_{step}", next_label, primary=True) if next_label else None,
+            class_="ways",
+        ),
         class_="footer",
     )

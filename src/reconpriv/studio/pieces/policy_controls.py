@@ -18,9 +18,10 @@ from reconpriv.policy.presets import DEFAULT, PRESETS, Fitted, Preset, policy_fo
 from reconpriv.policy.protection import HOW
 from reconpriv.policy.sampling_rules import offered
 from reconpriv.studio.pieces.changes import policy_changes
-from reconpriv.studio.pieces.parts import button, card, choice, dial, options
+from reconpriv.studio.pieces.parts import button, card, choice, dial, options, why
 from reconpriv.studio.pieces.remedy_words import UNATTAINABLE
 from reconpriv.studio.work.live import Live
+from reconpriv.studio.work.settings import harmless_place
 from reconpriv.studio.work.workspace import LoadedTable, explain
 from reconpriv.theory.tails.bounds import BOUNDS
 
@@ -29,6 +30,8 @@ from reconpriv.theory.tails.bounds import BOUNDS
 _DIALS = {"exposed_above": "φ", "retention": "p", "tolerance": "", "doubt": "", "margins": "M"}
 _PROTECT = "protect"
 _SHOWN = (*_DIALS, "bound", "sampling", "unattainable")
+# Under "More": what most people leave as the preset has it.
+_SPECIAL = ("retention", "tolerance", "doubt", "bound", "sampling", "unattainable", _PROTECT)
 
 
 def controls_of(policy: rp.Policy) -> dict[str, Any]:
@@ -90,59 +93,55 @@ def panel(at: dict[str, Any]) -> Tag:
     return tags.div(
         card(
             "Policy",
-            chosen("preset", "Preset", {name: name for name in PRESETS}),
+            chosen("preset", "Preset", {name: name for name in PRESETS},
+                   "A policy with a name. The recommended one is right for most tables."),
             ui.output_ui("preset_words"),
-            _part(
-                "What counts as exposed",
-                turned("exposed_above", "Exposed above", "Protect only values that more than this"
-                       " share of a group hold. 0: every value. Lower: stricter.",
-                       (0.0, 0.9, 0.05)),
-                ui.output_ui("harmless_choice"),
-            ),
-            _part(
-                "How well it is protected",
-                turned("retention", "Retention", "How often a value is kept. Higher: better counts,"
-                       " less deniability.", (0.05, 0.95, 0.01)),
+            turned("margins", "Margins", "Margins are noisy tables of the sensitive column by each"
+                   " public one; they make analysts’ counts more accurate. M is their ε, as in"
+                   " differential privacy. 0: none; 1 is usual. Lower: stricter.",
+                   (0.0, 4.0, 0.1)),
+            turned("exposed_above", "Which values are protected", "Only values that more than this"
+                   " share of a group hold count as exposed, and are protected from being"
+                   " reconstructed. 0: every value. Lower: stricter.", (0.0, 0.9, 0.05)),
+            ui.output_ui("harmless_choice"),
+            tags.details(
+                tags.summary("More"),
+                turned("retention", "Retention", "How often a value is kept; otherwise it is drawn"
+                       " at random. Higher: better counts, less deniability.", (0.05, 0.95, 0.01)),
                 turned("tolerance", "Tolerance", "How close to the truth an estimate of a group"
-                       " counts as a reconstruction: 0.5 is ±50 %. Higher: stricter.",
+                       " must come to count as a reconstruction; 0.5 is ±50 %. Higher: stricter.",
                        (0.05, 1.0, 0.05)),
-                turned("doubt", "Doubt", "How often an estimate must miss by more than that, in"
-                       " each direction, as far as the bound can tell. Higher: stricter.",
-                       (0.01, 0.99, 0.01)),
+                turned("doubt", "Doubt", "The smallest probability with which an adversary’s"
+                       " estimate must miss by more than the tolerance, in each direction. Higher:"
+                       " stricter.", (0.01, 0.99, 0.01)),
                 chosen("bound", "Tail bound",
                        {one.name: one.label or one.name for one in BOUNDS.values()},
-                       "How to prove that an error is rare. With exact tails, the doubt"
-                       " is a probability."),
-            ),
-            _part(
-                "How it is published",
+                       "How it is proved that an estimate misses often enough. With exact tails,"
+                       " the doubt is a probability."),
                 chosen("sampling", "Sampling rule", {one.name: one.label for one in offered()},
                        _sampling_help()),
-                turned("margins", "Margins", "The ε of noisy tables beside the records, which make"
-                       " analysts’ counts more accurate. 0: none; 1 is usual. Lower: stricter.",
-                       (0.0, 4.0, 0.1)),
                 tags.div(
-                    tags.label("Protection groups", {"for": _PROTECT}),
-                    tags.textarea(
-                        at[_PROTECT], {"data-update-on": "blur", "aria-describedby": "pool_help"},
-                        id=_PROTECT, rows="2", placeholder="column,how", spellcheck="false",
-                        autocomplete="off",
+                    tags.div(
+                        tags.label("Protection groups", {"for": _PROTECT}),
+                        why("a protection group", "Promise the same to whoever pools over these"
+                            " public columns: one line each, such as age,10 or age,0,18,65 or"
+                            " race,* or town,merge."),
+                        class_="named",
                     ),
-                    tags.p("Promise the same to whoever pools over these public columns: one line"
-                           " each, such as ", tags.code("age,10"), ", ", tags.code("age,0,18,65"),
-                           ", ", tags.code("race,*"), " or ", tags.code("town,merge"), ".",
-                           id="pool_help", class_="help"),
+                    tags.textarea(
+                        at[_PROTECT], {"data-update-on": "blur"}, id=_PROTECT, rows="2",
+                        placeholder="column,how", spellcheck="false", autocomplete="off",
+                    ),
                     class_="field",
                 ),
-                chosen("unattainable", "Groups that cannot be made private", UNATTAINABLE),
+                chosen("unattainable", "Groups that cannot be made private", UNATTAINABLE,
+                       "In such a group not even one random record keeps the promise."),
+                {"open": ""} if any(at[name] != START[name] for name in _SPECIAL) else {},
+                class_="more",
             ),
         ),
         class_="dials",
     )  # fmt: skip
-
-
-def _part(title: str, *controls: Tag) -> Tag:
-    return tags.section(tags.h4(title), *controls, class_="controls")
 
 
 def _sampling_help() -> str:
@@ -267,7 +266,7 @@ def _codes(loaded: LoadedTable) -> dict[str, Value]:
 
 def _remembered(live: Live, loaded: LoadedTable, now: list[str] | None = None) -> list[str]:
     """The boxes that are ticked for this table and column: elsewhere they may not be right."""
-    place = f"harmless in {loaded.opened.identity}: {loaded.roles.sensitive}"
+    place = harmless_place(loaded.opened, loaded.roles.sensitive)
     if now is not None:
         live.remember({place: now})
     found: list[str] = live.workspace.draft.get(place, [])

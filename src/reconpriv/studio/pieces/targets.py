@@ -54,11 +54,12 @@ DECIMALS = 3
 
 @dataclass(frozen=True)
 class TuningRequest:
-    """What a suggestion is asked for; it is valid for nothing else."""
+    """What a suggestion is asked for, and how long it may take; it is valid for nothing else."""
 
     candidate: Candidate
     target: Target
     weaker: bool
+    seconds: float = math.inf
 
     def searched(self, posterior: float) -> Target:
         """What a sweep looks for: nothing that weakens single records without consent.

@@ -21,6 +21,7 @@ from reconpriv.studio.pieces.consents import obstacle_words, obstacles_of
 from reconpriv.studio.pieces.parts import card, document, notice
 from reconpriv.studio.pieces.remedy_words import page_words
 from reconpriv.tuning.report import Setting
+from reconpriv.tuning.risk import CLOSE
 
 _WORST_FIRST = {"error": "bad", "warning": "warn", "info": "", "good": "good"}
 
@@ -72,6 +73,7 @@ def verdict_card(
         ),
         tags.h4("What an adversary learns"),
         figures(*learnt_cards(single, found, pooled="…" if measuring else "–")),
+        None if found is None else tags.p(both_true(found), class_="help both"),
         tags.h4("Who stands out"),
         figures(*standing_out(report)),
         tags.p(note, class_="help") if found is None else TagList(
@@ -84,6 +86,25 @@ def verdict_card(
         ),
         class_="card verdict",
     )  # fmt: skip
+
+
+def both_true(found: Setting) -> str:
+    """How all groups can meet a policy although much is learnt about them."""
+    policy, share = found.policy, found.reconstructed
+    if not share > 0.0 or not found.sampling_rule.samples:
+        return ""
+    if not policy.tail_bound.exact or policy.tolerance != CLOSE:
+        often = "an estimate misses often enough, not if every estimate misses"
+    else:
+        often = (
+            f"an estimate misses by more than ±{policy.tolerance:.0%} with a chance of at least"
+            f" {policy.doubt:.0%} in each direction. It may come closer with a chance of up to"
+            f" {1.0 - 2.0 * policy.doubt:.0%}"
+        )
+    return (
+        f"Both are true: a group meets the policy if {often}. Over all people, the chance that it"
+        f" comes within ±{CLOSE:.0%} is {share:.1%}."
+    )
 
 
 def figures(*cards: Card) -> HTML:
@@ -242,10 +263,12 @@ def audited_groups(report: rp.AuditReport) -> ReleaseVerdict:
 
 def details_cards(report: rp.AuditReport) -> Tag:
     """The groups behind the figures."""
+    sizes = audit.sizes_grid(report)
+    drawn = replace(sizes.fields[-1], name="records, drawn")
     return tags.div(
         card(
-            "Groups by size",
-            document(replace(audit.sizes_grid(report), title="")),
+            "Records by the size of their group",
+            document(replace(sizes, title="", fields=(*sizes.fields[:-1], drawn))),
             intro=f"{report.records:,} records in {report.groups:,} {report.group_word}s. Sampling"
             " is for the large groups; the people who can be singled out are in the smallest ones.",
         ),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from htmltools import HTML, Tag, TagChild, tags
@@ -22,18 +27,19 @@ from reconpriv.studio.pieces.ask_form import (
     read_question,
     release_fields,
 )
-from reconpriv.studio.pieces.parts import alert_place, card, footer, grid, notice
+from reconpriv.studio.pieces.parts import alert_place, card, download_link, footer, grid, notice
 from reconpriv.studio.work.live import Live, present
+from reconpriv.studio.work.settings import question_in
 from reconpriv.studio.work.workspace import Published
 
 KEPT = 12
-_DRAFT = "question"
-_NOTHING: tuple[None, FormQuestion] = (None, FormQuestion())
+_DRAWN = 60  # rows of a chart; more are too small to read
+_CSV, _JSON = "answers.csv", "answers.json"
 
 
 def panel(draft: dict[str, Any]) -> Tag:
     """The static part."""
-    _, at = draft.get(_DRAFT, _NOTHING)
+    at = question_in(draft) or FormQuestion()
     return tags.div(
         tags.p(
             "Ask what an analyst would ask. The estimate comes from the release alone; the truth"
@@ -72,14 +78,21 @@ def serve(live: Live) -> None:
             return
         release, table = published.release, published.loaded.table
         asked = read_question(live.input, table.schema)
-        draft[_DRAFT] = (table.schema, asked)
         job.start(lambda: (published, ask(release.answerer, table.truth, asked)))
 
     def shown() -> tuple[Published, FormQuestion]:
         """The release that is asked, and the last question if it was about the same columns."""
         published = present(live.published())
-        schema, at = draft.get(_DRAFT, _NOTHING)
-        return published, at if schema == published.loaded.table.schema else FormQuestion()
+        same = draft.get("question about") == _about(published)
+        return published, (question_in(draft) if same else None) or FormQuestion()
+
+    # As it is typed: a question that was not asked is kept, too.
+    @reactive.effect
+    def _() -> None:
+        published = live.published()
+        if published is not None and "ask_value" in live.input:
+            asked = read_question(live.input, published.loaded.table.schema)
+            draft["question"], draft["question about"] = asdict(asked), _about(published)
 
     def where_help() -> Tag:
         return tags.p("For example: ", tags.code(example_condition(shown()[0])), class_="help")
@@ -95,17 +108,49 @@ def serve(live: Live) -> None:
             tags.div(
                 tags.h3("Answers"),
                 tags.p(words, class_="muted"),
+                tags.div(
+                    download_link("get_answers_csv", "Save as CSV"),
+                    download_link("get_answers_json", "Save as JSON"),
+                    class_="key-links",
+                ),
                 *map(answer_card, found),
                 class_="answered",
             ),
         )
 
+    live.offer("get_answers_csv", _CSV, lambda: [answers_csv(answered())])
+    live.offer("get_answers_json", _JSON, lambda: [answers_json(answered())])
     live.on("ask", question)
     live.show("ask_choices", lambda: release_fields(*shown()))
     live.show("ask_more", lambda: more_fields(*shown()))
     live.show("where_help", where_help)
     live.show("ask_note", lambda: notice(note()))
     live.show("answers", answers)
+
+
+def _about(published: Published) -> str:
+    """What a question is about: in another table, or of another column, it has another meaning."""
+    loaded = published.loaded
+    return f"{loaded.opened.identity}: {loaded.roles.sensitive}"
+
+
+def answers_csv(answers: Sequence[BesideTruth]) -> str:
+    """Every answer as a line, without the truth, which stays in the page."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("question", "row", "estimate", "low", "high", "unit", "exact", "remarks"))
+    for answer in answers:
+        for labels, (one,) in answer.table.rows:
+            row = ", ".join(map(label, labels.values()))
+            writer.writerow((answer.title, row, one.value, one.low, one.high, one.unit, one.exact,
+                             "; ".join(one.remarks)))  # fmt: skip
+    return stream.getvalue()
+
+
+def answers_json(answers: Sequence[BesideTruth]) -> str:
+    """The same with all that is known of each answer."""
+    found = [{"question": one.title, **one.table.as_dict()} for one in answers]
+    return json.dumps(found, indent=1, default=str) + "\n"
 
 
 def example_condition(published: Published) -> str:
@@ -176,6 +221,8 @@ def _estimator_words(name: str) -> str:
 
 def _picture(answer: BesideTruth) -> Tag | None:
     """The chart with the truth; None if there is no number to draw."""
+    if len(answer.table) > _DRAWN:
+        return tags.p(f"No chart: it has {len(answer.table):,} rows.", class_="help")
     try:
         spec = answer_chart(answer.table, order="table", truths=answer.truths)
     except InputError:

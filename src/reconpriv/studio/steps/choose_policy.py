@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +15,7 @@ import reconpriv as rp
 from reconpriv.attacks.pool import pooled_share, quickly_pooled
 from reconpriv.messages.remedies import worded
 from reconpriv.studio.pieces import policy_controls, targets
-from reconpriv.studio.pieces.parts import alert_place, button, card, footer, notice, result
+from reconpriv.studio.pieces.parts import button, card, footer, notice
 from reconpriv.studio.pieces.remedy_words import page_words
 from reconpriv.studio.pieces.risk_utility import RiskUtility, legend
 from reconpriv.studio.pieces.targets import DECIMALS, WISHES, TuningRequest, fault_of, suggestion
@@ -25,7 +28,11 @@ from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.sweep import USUAL_MARGINS, sweep
 from reconpriv.tuning.tuner import Tuner
 
+Step = Callable[[int, int], None]
 _PLAIN_BOUND = "chernoff"
+# How long a search may take unasked.
+SECONDS = 4.0
+_POLL_SECONDS = 0.25
 START = {**policy_controls.START, "max_error": 0.1}
 STEP = 3
 # Up to this many, each column's effect is computed unasked: it takes a second or two.
@@ -36,17 +43,20 @@ def panel(draft: dict[str, Any]) -> Tag:
     """The static part: controls on the left, answers on the right."""
     at = {**START, **draft}
     answers = tags.div(
-        tags.div(
-            alert_place("policy_note"),
-            tags.div(ui.output_ui("verdict"), {"aria-live": "polite"}),
-        ),
+        tags.div(ui.output_ui("verdict"), {"aria-live": "polite"}),
         tags.div(ui.output_ui("hints")),
         card(
             "Risk and utility",
             tags.div(
-                ui.output_ui("picture"),
-                tags.div(ui.output_ui("marker"), class_="layer"),
-                class_="layers",
+                tags.div(
+                    ui.output_ui("picture"),
+                    tags.div(ui.output_ui("marker"), class_="layer"),
+                    class_="layers",
+                ),
+                {"aria-label": "Risk and utility, drawn"},
+                class_="scroller",
+                role="region",
+                tabindex="0",
             ),
             legend(),
             targets.panel(at),
@@ -60,15 +70,25 @@ def panel(draft: dict[str, Any]) -> Tag:
     )  # fmt: skip
     return tags.div(
         tags.div(policy_controls.panel(at), answers, class_="split"),
-        footer(3, "Continue to publish"),
+        footer(3, "Continue to publish", note="policy_note"),
     )
 
 
 class Sweep(NamedTuple):
-    """Many settings around a policy, and their picture if any can be published."""
+    """Many settings around a policy, and their picture if any can be published.
+
+    ``tried`` and ``settings`` say how many of how many: a search ends when its time is over.
+    """
 
     report: TuneReport
     chart: RiskUtility | None
+    tried: int = 0
+    settings: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether no setting was left out."""
+        return self.tried >= self.settings
 
 
 def setting_of(one: Candidate) -> Setting:
@@ -83,8 +103,19 @@ def pooled_of(one: Candidate) -> float:
     return pooled_share(tuner.cube, one.policy.on(tuner.schema))
 
 
-def try_settings(request: TuningRequest) -> Sweep:
-    """Many settings around a policy."""
+def try_settings(request: TuningRequest, step: Step = lambda *_: None) -> Sweep:
+    """Many settings around a policy, as many as the time allows; ``step`` may cancel the search."""
+    until, course = time.monotonic() + request.seconds, (0, 0)
+
+    def go_on(tried: int, settings: int) -> bool:
+        nonlocal course
+        course = tried, settings
+        step(tried, settings)
+        if time.monotonic() > until:
+            return False
+        course = tried + 1, settings
+        return True
+
     tuner = request.candidate.loaded.tuner
     policy = request.candidate.policy.on(tuner.schema)
     # What one record reveals depends on p alone; without sampling that is quick to compute.
@@ -100,8 +131,9 @@ def try_settings(request: TuningRequest) -> Sweep:
         bound=bound,
         current=policy,
         decimals=DECIMALS,
+        go_on=go_on,
     )
-    return Sweep(report, RiskUtility.of(report))
+    return Sweep(report, RiskUtility.of(report), *course)
 
 
 class PolicyResults:
@@ -117,16 +149,21 @@ class PolicyResults:
         self.tuners: Computation[LoadedTable, Tuner] = Computation(work.pool, work.tuner)
         self.settings: Computation[Candidate, Setting] = Computation(work.quick_pool, setting_of)
         self.pooled: Computation[Candidate, float] = Computation(work.report_pool, pooled_of)
-        self.sweeps: Computation[TuningRequest, Sweep] = Computation(work.sweep_pool, try_settings)
-        self.columns: Computation[Candidate, rp.AuditReport] = Computation(
-            work.report_pool, lambda one: work.audit_columns(one.loaded, one.policy)
+        self.sweeps: Computation[TuningRequest, Sweep] = Computation(
+            work.sweep_pool, lambda request: try_settings(request, self.sweeps.step)
         )
+        self.columns: Computation[Candidate, rp.AuditReport] = Computation(
+            work.report_pool,
+            lambda one: work.audit_columns(one.loaded, one.policy, self.columns.step),
+        )
+        self.patient: reactive.Value[bool] = reactive.value(False)
 
     def request(self) -> TuningRequest | None:
         """What a suggestion would have to answer now."""
         one, input = self.live.candidate, self.live.input
         target = Target(**{name: input[name]() for name in WISHES})
-        return None if one is None else TuningRequest(one, target, input.weaker())
+        seconds = math.inf if self.patient() else SECONDS
+        return None if one is None else TuningRequest(one, target, input.weaker(), seconds)
 
     def sweep_of_table(self) -> Sweep | None:
         """The latest sweep of the table, for whatever policy."""
@@ -201,29 +238,29 @@ def _serve_work(live: Live, results: PolicyResults) -> None:
 def _serve_verdict(live: Live, results: PolicyResults) -> None:
     def verdict() -> Tag | None:
         one, audit = live.candidate, live.latest(live.audits)
-        if one is None or live.audits.fault(one):
-            return None
-        waiting = tags.p("Counting and trying settings…", class_="working")
+        refused = one is None or live.audits.fault(one)
         if audit is None:
-            return waiting
-        if fault := results.tuners.fault(one.loaded) or results.settings.fault(one):
-            words = verdict_card(audit.found, audit.key.policy, None, note=no_picture(fault))
-            return result(words, current=audit.key == one)
-        judged = live.latest(results.settings)
+            return None if refused else tags.p("Counting the groups…", class_="working")
+        loaded, judged = audit.key.loaded, live.latest(results.settings)
+        fault = results.tuners.fault(loaded) or (one and results.settings.fault(one))
+        if fault or (refused and judged is None):
+            words = verdict_card(audit.found, audit.key.policy, None, note=no_picture(fault or ""))
+            return shown(words, current=audit.key == one)
         if judged is None:
-            return waiting
+            return tags.p("Judging the policy…", class_="working")
         share, failed = results.pooled.result(judged.key), results.pooled.fault(judged.key)
-        measuring = share is None and not failed and quickly_pooled(one.loaded.tuner.cube)
+        measuring = share is None and not failed and quickly_pooled(loaded.tuner.cube)
         found = replace(judged.found, pooled=share)
         words = verdict_card(audit.found, judged.key.policy, found, measuring=measuring)
-        return result(words, current=judged.key == one)
+        return shown(words, current=judged.key == one)
 
     def details() -> Tag | None:
         audit = live.latest(live.audits)
-        if audit is None or live.policy() is None:
+        if audit is None:
             return None
-        return result(details_cards(audit.found), current=audit.key == live.candidate)
+        return shown(details_cards(audit.found), current=audit.key == live.candidate)
 
+    shown = live.result
     live.show(
         "policy_note", lambda: notice(live.note("policy")() or live.audits.fault(live.candidate))
     )
@@ -260,7 +297,16 @@ def _serve_picture(live: Live, results: PolicyResults) -> None:
 
 def no_picture(fault: str) -> str:
     """Why settings cannot be tried out."""
-    return f"There is no picture: {fault}"
+    return f"There is no picture: {fault}" if fault else ""
+
+
+def unfinished(found: Sweep) -> Tag:
+    """That a search has left settings out, and how to try them."""
+    words = (
+        f"Only {found.tried:,} of {found.settings:,} settings were tried, those closest to yours:"
+        f" more take longer than {SECONDS:g} seconds."
+    )
+    return tags.div(notice(words, "info"), button("try_all", "Try the others"), class_="unfinished")
 
 
 def _serve_targets(live: Live, results: PolicyResults) -> None:
@@ -291,16 +337,43 @@ def _serve_targets(live: Live, results: PolicyResults) -> None:
             return notice(fault)
         one, known = wanted.candidate, results.sweeps.result(wanted)
         if known is not None:
-            return tags.div(targets.advice(known.report, wanted.target))
+            return tags.div(
+                None if known.whole else unfinished(known),
+                targets.advice(known.report, wanted.target),
+            )
         faults = (results.tuners.fault(one.loaded), results.settings.fault(one),
                   results.sweeps.fault(wanted))  # fmt: skip
-        return None if any(faults) else tags.p("Looking for a suggestion…", class_="working")
+        return (
+            None
+            if any(faults)
+            else tags.p(
+                "Looking for a suggestion…", tags.span(id="sweep_progress"), class_="working"
+            )
+        )
+
+    @reactive.effect
+    async def _() -> None:
+        if results.sweeps.busy():
+            reactive.invalidate_later(_POLL_SECONDS)
+            tried, settings = results.sweeps.progress
+            words = f" {tried:,} of {settings:,} settings tried" if settings else ""
+            await live.send("say", {"id": "sweep_progress", "words": words})
+
+    def try_all() -> None:
+        results.patient.set(True)
+
+    # A larger search is for the settings that it was asked for.
+    @reactive.effect
+    @reactive.event(lambda: live.candidate)
+    def _() -> None:
+        results.patient.set(False)
 
     async def recommend() -> None:
         chosen = results.best()
         if chosen is not None:
             await live.send("controls", policy_controls.controls_of(chosen.policy))
 
+    live.on("try_all", try_all)
     live.show("advice", advice)
     live.on("recommend", recommend)
 
@@ -326,18 +399,19 @@ def _serve_columns(live: Live, results: PolicyResults) -> None:
         if known is None or not known.found.hints:
             return None
         now = known.key == live.candidate
-        return result(hint_card(known.found), current=now) if now or quick(known.found) else None
+        shown = live.result(hint_card(known.found), current=now)
+        return shown if now or quick(known.found) else None
 
     def columns_part() -> Tag | None:
         audit, known = live.latest(live.audits), live.latest(results.columns)
-        if audit is None or live.policy() is None:
+        if audit is None:
             return None
         now = known is not None and known.key == live.candidate
         running = quick(audit.found) or results.columns.busy()
         fault = results.columns.fault(live.candidate)
         content: Tag | TagList
         if known is not None and (now or running):
-            content = result(columns_table(known.found), current=now)
+            content = live.result(columns_table(known.found), current=now)
         elif running and not fault:
             content = tags.p("Counting the table without each column…", class_="working")
         else:

@@ -11,7 +11,7 @@ from htmltools import Tag, TagList, tags
 from shiny import reactive, req, ui
 
 from reconpriv.studio.pieces.changes import since_release
-from reconpriv.studio.pieces.parts import alert_place, button, card, footer, notice
+from reconpriv.studio.pieces.parts import button, card, footer, notice
 from reconpriv.studio.work.background import Computation
 from reconpriv.studio.work.ledgers import ARCHIVE
 from reconpriv.studio.work.live import Content, Live, present
@@ -102,7 +102,6 @@ KEEP = (
 def panel(_: dict[str, Any]) -> Tag:
     """The static part."""
     return tags.div(
-        alert_place("download_note"),
         ui.output_ui("stale"),
         _offers(
             "give",
@@ -117,7 +116,7 @@ def panel(_: dict[str, Any]) -> Tag:
             intro="A record of what was done, to run again or to keep with the key. It names your"
             " table, so it is not for analysts.",
         ),
-        footer(STEP, "Continue to questions"),
+        footer(STEP, "Continue to questions", note="download_note"),
     )
 
 

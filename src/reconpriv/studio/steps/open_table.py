@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from htmltools import Tag, TagChild, tags
-from shiny import req, ui
+from shiny import reactive, req, ui
 
 from reconpriv.messages.phrases import listed
 from reconpriv.sources.formats import local_formats, upload_endings
-from reconpriv.studio.pieces.parts import alert_place, button, card, facts, footer, notice
+from reconpriv.studio.pieces.parts import button, card, facts, footer, grid, notice
+from reconpriv.studio.work.background import Job
 from reconpriv.studio.work.live import Live
+from reconpriv.studio.work.settings import open_settings
 from reconpriv.studio.work.workspace import Opened
 
 EXAMPLES = {
@@ -20,7 +22,7 @@ EXAMPLES = {
 }
 
 
-def panel(_: dict[str, Any]) -> Tag:
+def panel(draft: dict[str, Any]) -> Tag:
     """The static part."""
     return tags.div(
         tags.div(
@@ -39,7 +41,7 @@ def panel(_: dict[str, Any]) -> Tag:
                 tags.form(
                     tags.label("Path on this computer", {"for": "path"}),
                     tags.input(id="path", type="text", spellcheck="false", autocomplete="off",
-                               placeholder="/data/survey.parquet"),
+                               placeholder="/data/survey.parquet", value=draft.get("path", "")),
                     button("open_path", "Open"),
                     {"data-enter": "open_path"},
                     class_="field joined",
@@ -60,9 +62,16 @@ def panel(_: dict[str, Any]) -> Tag:
             ),
             class_="cards three",
         ),
-        alert_place("open_note"),
         tags.div(ui.output_ui("opened"), {"aria-live": "polite"}),
-        footer(1, "Continue to roles"),
+        tags.details(
+            tags.summary("Go on with saved settings"),
+            ui.input_file(
+                "settings", "A file that “Save settings” has made", accept=[".json"],
+                button_label="Choose a file…", placeholder="Nothing chosen", width="100%",
+            ),
+            class_="card saved",
+        ),
+        footer(1, "Continue to roles", note="open_note"),
     )  # fmt: skip
 
 
@@ -70,10 +79,33 @@ def serve(live: Live) -> None:
     """The reactive part."""
     input, note, look = live.input, live.note("open"), live.workspace.look
     job = live.job("open", live.opened.set)
+    reloaded: reactive.Value[int] = reactive.value(0)
+    loading: Job[None] = live.job("open", lambda _: reloaded.set(reloaded() + 1))
 
     def upload() -> None:
         (file, *_) = req(input.upload())
         job.start(lambda: live.workspace.take_upload(file["datapath"], file["name"]))
+
+    def settings() -> None:
+        (file, *_) = req(input.settings())
+        # As every text is read: what is no UTF-8 holds no settings.
+        text = Path(file["datapath"]).read_bytes().decode("utf-8", errors="replace")
+        loading.start(lambda: open_settings(live.workspace, text))
+
+    @reactive.effect
+    @reactive.event(reloaded, ignore_init=True)
+    async def _() -> None:
+        await live.send("reload", {})
+
+    @reactive.effect
+    def _() -> None:
+        live.remember({"path": input.path()})
+
+    # A rejected file was not taken, whatever its progress bar says.
+    @reactive.effect
+    @reactive.event(note)
+    async def _() -> None:
+        await live.send("upload", {"refused": note() != ""})
 
     def open_path() -> None:
         path = input.path().strip()
@@ -87,9 +119,10 @@ def serve(live: Live) -> None:
 
     def opened() -> Tag | None:
         working = tags.p("Looking at the table…", class_="working")
-        return working if job.busy() else summary_card(live.opened())
+        return working if job.busy() or loading.busy() else summary_card(live.opened())
 
     live.on("upload", upload)
+    live.on("settings", settings)
     live.on("open_path", open_path)
     for name in EXAMPLES:
         serve_example(name)
@@ -111,4 +144,11 @@ def summary_card(opened: Opened | None) -> Tag | None:
         ("Columns", f"{len(summary.columns)}"),
         ("Nearly unique", ", ".join(identifiers) or "none"),
     ]
-    return card("The open table", facts(rows), class_="good")
+    names = [column.name for column in summary.columns]
+    preview = grid(names, summary.sample, label="The first records").add_class("wide preview")
+    return card(
+        "The open table",
+        facts(rows),
+        tags.details(tags.summary("Preview"), preview, {"open": ""}),
+        class_="good",
+    )

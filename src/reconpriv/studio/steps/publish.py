@@ -42,21 +42,20 @@ from reconpriv.studio.work.workspace import CancelledError, Published, explain
 _POLL_SECONDS = 0.15
 
 
-def panel(_: dict[str, Any]) -> Tag:
+def panel(draft: dict[str, Any]) -> Tag:
     """The static part."""
     return tags.div(
         tags.div(
             card("What will be published", ui.output_ui("plan_facts")),
-            card("Secret key", ui.output_ui("key_choice"), key_fields(),
+            card("Secret key", ui.output_ui("key_choice"), key_fields(draft),
                  alert_place("key_note_place"), ui.output_ui("unused_key"),
                  intro="The key decides every random draw. Anyone who has it can undo the"
                  " randomisation."),
             class_="cards two",
         ),
-        alert_place("publish_note"),
         ui.output_ui("consents"),
         tags.div(ui.output_ui("publishing"), {"aria-live": "polite"}),
-        footer(4, "Continue to download"),
+        footer(4, "Continue to download", note="publish_note"),
     )  # fmt: skip
 
 
@@ -80,7 +79,6 @@ def serve(live: Live) -> None:
         return [*([] if audit is None else consents_to(audit.found)), *consents_after(refusals())]
 
     def done(published: Published) -> None:
-        note.set("")
         refused.set((None, []))
         unknown.set(None)
         live.published.set(published)
@@ -106,8 +104,8 @@ def serve(live: Live) -> None:
                 unknown.set(error.key)
             key_note.set(explain(error))
             return
-        key_note.set("")
-        note.set("")
+        for place in (key_note, note):
+            place.set("")
         ticked.clear()
         ticked[candidate] = ticked_boxes(input, asked())
         accepted, consents = arguments_of(ticked[candidate])
@@ -125,9 +123,25 @@ def serve(live: Live) -> None:
 
     _serve_views(live, job)
     _serve_key(live)
+
+    _serve_sight(live, job)
     live.on("publish", publish)
     live.show("consents", consents)
     live.show("unused_key", lambda: None if unknown() is None else unused_key_box())
+
+
+def _serve_sight(live: Live, job: Job[Published]) -> None:
+    """The choice of a key is kept, and what comes of a click stays in sight."""
+    input, key_note = live.input, live.note("key")
+
+    @reactive.effect
+    def _() -> None:
+        live.remember({"key_kind": input.key_kind(), "key_path": input.key_path()})
+
+    @reactive.effect
+    @reactive.event(live.published, job.busy, key_note, ignore_init=True)
+    async def _() -> None:
+        await live.send("look", {"id": "key_note_place" if key_note() else "publishing"})
 
 
 def _serve_views(live: Live, job: Job[Published]) -> None:
@@ -141,7 +155,12 @@ def _serve_views(live: Live, job: Job[Published]) -> None:
         return plan_view(candidate, None if audit is None else audit.found)
 
     def publish_note() -> Tag | None:
-        return notice(note(), "info" if note().startswith("Cancelled") else "error")
+        if note():
+            return notice(note(), "info" if note().startswith("Cancelled") else "error")
+        made = live.published()
+        if made is None or job.busy():
+            return None
+        return notice(f"Published {made.loaded.opened.shown} at {made.made:%H:%M}.", "good")
 
     @reactive.effect
     async def _() -> None:
@@ -188,15 +207,14 @@ def plan_view(candidate: Candidate, report: rp.AuditReport | None) -> Tag:
 
 def _serve_key(live: Live) -> None:
     """The choice of a key is redrawn whenever the table, or its key, changes."""
-    input, workspace, ledgers = live.input, live.workspace, live.workspace.ledgers
+    workspace, ledgers = live.workspace, live.workspace.ledgers
 
     def key_choice() -> Tag | None:
         live.published()
         opened = present(live.loaded()).opened
-        with reactive.isolate():
-            test = "key_kind" in input and input.key_kind() == "test"
         newer = opened.identity not in workspace.keys.keys
-        return key_radios(key_options(workspace.key_of(opened), newer=newer), test=test)
+        kind = workspace.draft.get("key_kind", "")
+        return key_radios(key_options(workspace.key_of(opened), newer=newer), kind)
 
     def key() -> rp.Key:
         return present(workspace.key_of(present(workspace.loaded).opened)).key

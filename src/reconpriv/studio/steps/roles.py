@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,13 @@ from shiny import Inputs, reactive, ui
 import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.proposals import Proposal
-from reconpriv.studio.pieces.parts import alert_place, choice, footer, grid, notice, select
+from reconpriv.studio.pieces.columns_check import serve_columns_check
+from reconpriv.studio.pieces.parts import choice, footer, grid, notice, select
 from reconpriv.studio.pieces.remedy_words import MISSING, ROWS_PER_PERSON
 from reconpriv.studio.work.background import Computation
 from reconpriv.studio.work.live import Live, present
 from reconpriv.studio.work.plan import DeclaredRoles
+from reconpriv.studio.work.settings import roles_place
 from reconpriv.studio.work.workspace import LoadedTable, Opened, explain
 
 ROLES = {
@@ -27,6 +30,7 @@ ROLES = {
     "drop": "Leave out",
 }
 
+_SHOWN = 4  # values of a column, beside its role
 _HELP = (
     "Bins: a width (", tags.code("10"), " turns 37 into 30 to 39), borders (",
     tags.code("0, 18, 65"), " makes 0 to 17, 18 to 64, 65 or more; with ", tags.code("top:99"),
@@ -49,10 +53,23 @@ def panel(_: dict[str, Any]) -> Tag:
             tags.strong("Leave out"), " names, codes and anything nearly unique.",
             class_="lead",
         ),
+        tags.div(
+            tags.label("Find a column", {"for": "find_column"}, class_="sr"),
+            tags.input(id="find_column", type="search", placeholder="Find a column",
+                       autocomplete="off", spellcheck="false",
+                       **{"data-shiny-no-bind-input": ""}),
+            tags.span(id="found_columns", class_="muted", role="status"),
+            tags.span("Set all that are shown:", class_="muted"),
+            *(
+                tags.button(ROLES[role], {"data-give": role}, type="button", class_="button small")
+                for role in ("public", "drop")
+            ),
+            class_="bulk",
+        ),
         ui.output_ui("columns"),
         tags.div(ui.output_ui("giveaway_note"), {"aria-live": "polite"}),
-        alert_place("roles_note"),
-        footer(2, "Continue to policy"),
+        tags.div(ui.output_ui("columns_check"), {"aria-live": "polite"}),
+        footer(2, "Continue to policy", note="roles_note"),
     )  # fmt: skip
 
 
@@ -68,16 +85,17 @@ def serve(live: Live) -> None:
 
     def columns() -> TagList:
         opened, draft = present(live.opened()), workspace.draft
-        return roles_form(opened, draft, proposal_of(opened, draft))
+        return roles_form(opened, draft.get(roles_place(opened), {}), proposal_of(opened, draft))
 
     def form() -> dict[str, Any]:
         return _read_form(input, present(live.opened()))
 
     @reactive.effect
     def _() -> None:
-        workspace.draft |= form()
+        live.remember({roles_place(present(live.opened())): form()})
 
     serve_giveaways(live, lambda: form()["roles"])
+    serve_columns_check(live, lambda: chosen_roles(form()))
 
     def load() -> None:
         opened, loaded = present(live.opened()), live.loaded()
@@ -268,7 +286,7 @@ def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Pro
         )
     head = ("Column", "Kind", "Values", "Role", "Bins or groups")
     return TagList(
-        grid(head, rows, label="DeclaredRoles of the columns"),
+        grid(head, rows, label="Roles of the columns"),
         tags.p(*_HELP, class_="help"),
         choice(
             "missing", "Records without a sensitive value", MISSING, draft.get("missing", "refuse")
@@ -306,8 +324,14 @@ def _recoding(column: Any, field: str, bins: str | None, groups: str | None) -> 
             placeholder="as they are", value=bins or "", spellcheck="false", autocomplete="off",
         )  # fmt: skip
     if _is_text(column):
+        shown = len(column.common) == column.distinct
+        words = "List its values" if shown else f"List the {len(column.common)} most frequent"
         return tags.details(
             tags.summary("Groups"),
+            tags.button(
+                words, {"data-values": f"groups_{field}", "data-list": json.dumps(column.common)},
+                type="button", class_="button small",
+            ),
             tags.textarea(
                 groups or "", {"aria-label": f"Groups of {column.name}"}, id=f"groups_{field}",
                 rows="5", placeholder="value,group", spellcheck="false", autocomplete="off",
@@ -323,7 +347,7 @@ def _values(column: Any) -> Tag:
     span = (
         f"{_number(column.low)} to {_number(column.high)}"
         if column.numeric
-        else ", ".join(column.common)
+        else ", ".join(column.common[:_SHOWN])
     )
     missing = f", {column.missing:,} missing" if column.missing else ""
     return tags.div(

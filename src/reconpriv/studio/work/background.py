@@ -107,10 +107,13 @@ class Computation(Generic[K, T]):
         if key is None:
             return
         with reactive.isolate():
-            known, running = self._outcome(), self.busy() and self._requested == key
-        if not running and (known is None or known.key != key):
-            self._requested, self.progress = key, (0, 0)
-            self._job.start(lambda: self._computed(key))
+            known, busy = self._outcome(), self.busy()
+        there = known if known is not None and known.key == key else None
+        if (busy and self._requested == key) or (there and not busy):
+            return
+        self._requested, self.progress = key, (0, 0)
+        # What runs for another key would take the place of the result that is there.
+        self._job.start(lambda: there or self._computed(key))
 
     def step(self, done: int, steps: int) -> None:
         """For the work itself: how far it is; it is cancelled here if something else is wanted."""

@@ -76,8 +76,16 @@ def identity_of(source: str, *, uploaded: bool) -> str:
     local = Path(source)
     if not uploaded:
         return f"path:{local.resolve()}" if os.path.lexists(local) else f"source:{source}"
+    return f"{_UPLOAD}{content_of(source)}"
+
+
+def content_of(source: str) -> str:
+    """The digest of a file's content, or the name of an example; empty if neither is known."""
+    local = Path(source)
+    if not local.is_file():
+        return source if source.startswith("example:") else ""
     with local.open("rb") as content:
-        return f"{_UPLOAD}{hashlib.file_digest(content, 'sha256').hexdigest()}"
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 class UnknownLedgerError(LedgerError):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from htmltools import TagChild
+from htmltools import Tag, TagChild
 from shiny import Inputs, reactive, render
 from shiny.session import Session
 from shiny.types import SilentException
 
 import reconpriv as rp
+from reconpriv.studio.pieces.parts import result
 from reconpriv.studio.work.background import Computation, Computed, Job
 from reconpriv.studio.work.workspace import LoadedTable, Opened, Published, Workspace, explain
 
@@ -97,6 +98,14 @@ class Live:
         """The latest result about the table as it is loaded, under whatever policy."""
         known = results.latest()
         return known if known is not None and known.key.loaded is self.loaded() else None
+
+    def result(self, content: TagChild, *, current: bool) -> Tag:
+        """A result of the controls as the server has seen them; greyed if it is not about them."""
+        edits = self.input.edits() if "edits" in self.input else 0
+        why = "Recomputing…" if self.candidate is not None else "Not for these settings"
+        if self.note("policy")() or self.audits.fault(self.candidate):
+            why = "Not for these settings"
+        return result(content, current=current, why=why, edit=edits or 0)
 
     def note(self, place: str) -> reactive.Value[str]:
         """The explanation shown at a place; empty if there is none."""

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import threading
 import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import reconpriv as rp
 from reconpriv.errors import InputError
 from reconpriv.studio.pieces.remedy_words import page_words
-from reconpriv.studio.work.keys import KeyRing, TableKey, identity_of
+from reconpriv.studio.work.keys import KeyRing, TableKey, content_of, identity_of
 from reconpriv.studio.work.ledgers import Ledgers
 from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan, read_table
 
@@ -42,7 +43,8 @@ class Opened:
     """An opened table: where it is read from, and what the user calls it.
 
     ``number`` distinguishes openings, so a form field of one is never taken for that of another.
-    ``identity`` is the same whenever the same table is opened: its key depends on it. ``proposals``
+    ``identity`` is the same whenever the same table is opened: its key depends on it. ``content``
+    is the same only if nothing in it has changed, and empty if that is not known. ``proposals``
     are roles for its columns before one of them is sensitive.
     """
 
@@ -53,6 +55,11 @@ class Opened:
     proposals: rp.Proposals
     number: int = 0
     identity: str = ""
+    content: str = ""
+
+    def same_content(self, other: Opened) -> bool:
+        """Whether it is known that nothing has changed between two openings of a table."""
+        return self.content != "" and self.content == other.content
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +147,9 @@ class Workspace:
         number = 0 if self.opened is None else self.opened.number + 1
         summary, proposals = rp.describe(source), rp.propose_roles(source)
         identity = identity_of(source, uploaded=uploaded)
+        content = content_of(source)
         self.opened = Opened(
-            source, shown or source, uploaded, summary, proposals, number, identity
+            source, shown or source, uploaded, summary, proposals, number, identity, content
         )
         return self.opened
 
@@ -185,10 +193,17 @@ class Workspace:
         """One pass over the table for all policies, unless it has been replaced."""
         return self._current(loaded).tuner
 
-    def audit_columns(self, loaded: LoadedTable, policy: rp.Policy) -> rp.AuditReport:
+    def audit_columns(
+        self,
+        loaded: LoadedTable,
+        policy: rp.Policy,
+        step: Callable[[int, int], None] = lambda *_: None,
+    ) -> rp.AuditReport:
         """What the audit would be without each column; opens the table separately."""
         with read_table(loaded.opened.source, loaded.roles) as table:
-            return table.audit(policy, worst=0, columns=True)
+            return table.audit(
+                policy, worst=0, columns=True, progress=lambda _, done: step(round(100 * done), 100)
+            )
 
     def publish(
         self,

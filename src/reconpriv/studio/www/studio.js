@@ -31,6 +31,28 @@
       window.scrollTo(0, 0);
       document.getElementById(`title_${step}`).focus({ preventScroll: true });
     }
+    // The browser's own way back leads to the step before, not out of the studio.
+    if (!history.state) history.replaceState({ step }, "");
+    else if (history.state.step !== step) history.pushState({ step }, "");
+  };
+  window.addEventListener("popstate", ({ state }) => {
+    if (state && state.step) Shiny.setInputValue("visit", state.step, { priority: "event" });
+  });
+
+  // What the page says is about the controls as they were: it is greyed as soon as one is touched,
+  // until the server has seen as many changes.
+  let edits = 0;
+  const greyOld = () => all("[data-edit]").forEach((place) => {
+    if (Number(place.dataset.edit) < edits) place.classList.add("stale");
+  });
+  const edited = () => {
+    edits += 1;
+    Shiny.setInputValue("edits", edits);
+    greyOld();
+  };
+  const look = (id) => {
+    const place = document.getElementById(id);
+    if (place) setTimeout(() => place.scrollIntoView({ block: "nearest" }), 50);
   };
 
   // A dial is a slider and a number with one value. Values go out at most every 40 ms while one is
@@ -45,6 +67,7 @@
       Shiny.setInputValue(id, value);
       delete pending[id];
     }
+    Shiny.setInputValue("edits", edits);
   };
   const moved = () => {
     clearTimeout(resting);
@@ -52,6 +75,8 @@
   };
   const turn = (id, value) => {
     pending[id] = value;
+    edits += 1;
+    greyOld();
     if (timer === null) {
       flush();
     }
@@ -138,8 +163,39 @@
       event.target.dataset.role = event.target.value;
       giveRole(event.target, event.detail === "page");
     }
-    if (event.target.closest(".dials")) moved();
+    if (event.target.closest(".dials, .targets")) {
+      if (!event.target.dataset.dial) edited();
+      moved();
+    }
   });
+
+  // Roles of many columns: those whose name holds what is typed are shown, and can be set at once.
+  const shownRoles = () => all("tr:not([hidden]) select.role");
+  const findColumns = () => {
+    const wanted = (document.getElementById("find_column") || { value: "" }).value.toLowerCase();
+    all("tr[data-column], tr:has(select.role)").forEach((row) => {
+      row.hidden = !row.querySelector("strong").textContent.toLowerCase().includes(wanted);
+    });
+    const place = document.getElementById("found_columns");
+    if (place) place.textContent = `${shownRoles().length} shown`;
+  };
+  document.addEventListener("input", (event) => {
+    if (event.target.id === "find_column") findColumns();
+  });
+  const giveAll = (role) => shownRoles().forEach((select) => {
+    select.value = role;
+    select.dispatchEvent(new CustomEvent("change", { bubbles: true, detail: "page" }));
+  });
+  // The values of a column, to be written behind each of which group it is in.
+  const listValues = (button) => {
+    const area = document.getElementById(button.dataset.values);
+    const lines = JSON.parse(button.dataset.list).map((value) =>
+      `${/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value},`);
+    area.value = [area.value.trimEnd(), ...lines].filter(Boolean).join("\n");
+    area.rows = Math.min(lines.length + 1, 14);
+    area.dispatchEvent(new Event("change", { bubbles: true }));
+    area.focus();
+  };
 
   document.addEventListener("click", async (event) => {
     const copy = event.target.closest("[data-copy]");
@@ -149,6 +205,10 @@
       setTimeout(() => { copy.textContent = "Copy"; }, 1500);
     }
     if (event.target.closest("[data-reload]")) location.reload();
+    const bulk = event.target.closest("[data-give]");
+    if (bulk) giveAll(bulk.dataset.give);
+    const values = event.target.closest("[data-values]");
+    if (values) listValues(values);
     if (event.target.closest("[data-theme-switch]")) {
       const next = dark() ? "light" : "dark";
       document.documentElement.dataset.theme = next;
@@ -187,6 +247,19 @@
         Object.entries(values).forEach(([id, value]) => setControl(id, value));
       });
       Shiny.addCustomMessageHandler("studio-leave-out", leaveOut);
+      Shiny.addCustomMessageHandler("studio-say", ({ id, words }) => {
+        const place = document.getElementById(id);
+        if (place) place.textContent = words;
+      });
+      Shiny.addCustomMessageHandler("studio-look", ({ id }) => look(id));
+      Shiny.addCustomMessageHandler("studio-reload", (_) => location.reload());
+      // A file that was refused was not taken, though it has arrived.
+      Shiny.addCustomMessageHandler("studio-upload", ({ refused }) => {
+        const bar = document.querySelector("#upload_progress .progress-bar");
+        if (!bar) return;
+        bar.classList.toggle("refused", refused);
+        if (refused) bar.textContent = "Not taken";
+      });
       Shiny.addCustomMessageHandler("studio-faults", (faults) => {
         Object.entries(faults).forEach(([id, words]) => {
           showFault(document.getElementById(`${id}_number`), id, words);
@@ -195,17 +268,23 @@
       all("input[type=number][data-dial]").forEach((input) => {
         Shiny.setInputValue(input.dataset.dial, numberIn(input));
       });
+      Shiny.setInputValue("edits", edits);
+      new MutationObserver(greyOld).observe(document.querySelector("main"), { childList: true, subtree: true });
       moved();
       document.body.dataset.connected = "yes";
     });
     // Another table has other values, and so another policy, though nobody touched a control.
-    $(document).on("shiny:value", (event) => { if (event.name === "harmless_choice") moved(); });
+    $(document).on("shiny:value", (event) => {
+      if (event.name === "harmless_choice") moved();
+      if (event.name === "columns") setTimeout(findColumns, 0);
+    });
     $(document).on("shiny:disconnected", () => {
       const note = document.createElement("div");
       note.className = "gone";
       note.setAttribute("role", "alert");
       note.textContent = "The studio has ended or lost its connection. Reload the page if it still runs.";
       document.body.prepend(note);
+      document.body.classList.add("ended");
     });
   };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", ready);
