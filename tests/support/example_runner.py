@@ -5,8 +5,9 @@
   are their output, compared if there are any. ```sh blocks are scripts.
 - "…" or "..." in an output stands for anything; white space is ignored.
 - What a command prints on standard error may be left out.
-- `<!-- not run: reason -->` on the line above a block skips it; `<!-- exits 1 -->` says that
-  its commands exit with that code.
+- `<!-- not run: reason -->` on the line above a block skips it; `<!-- needs NAME -->` does so where
+  there is no such program (in CI it must be there); `<!-- exits 1 -->` says that its commands exit
+  with that code.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,7 +33,7 @@ SHELL = ("sh", "bash", "shell")
 RUN = ("python", "console", *SHELL)
 KNOWN = (*RUN, "text", "json", "sql", "toml", "csv", "yaml", "html", "r")
 _OPEN = re.compile(r"^(?P<indent> *)```(?P<language>[^\s`]*)")
-_COMMENT = re.compile(r"^\s*<!-- (?P<what>not run: .+|exits \d+) -->\s*$")
+_COMMENT = re.compile(r"^\s*<!-- (?P<what>not run: .+|needs \w+|exits \d+) -->\s*$")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,12 @@ class Block:
 
     @property
     def skipped(self) -> bool:
-        return self.note.startswith("not run: ")
+        return self.note.startswith("not run: ") or self._lacks_program
+
+    @property
+    def _lacks_program(self) -> bool:
+        needed = self.note.removeprefix("needs ") if self.note.startswith("needs ") else ""
+        return bool(needed) and os.environ.get("CI") != "true" and shutil.which(needed) is None
 
     @property
     def code(self) -> int:
