@@ -73,6 +73,7 @@ container:
 figures: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --group figures
 	$(BIN)/python tools/make_idea_figure.py
+	$(BIN)/python tools/badges.py
 	$(BIN)/python tools/gallery.py
 	$(BIN)/python tools/tutorial_charts.py
 	$(BIN)/python -m lab.margins_figure
