@@ -15,7 +15,7 @@ from pathlib import Path
 
 WIDTH = 120
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("docs", "benchmarks", "campaign", "lab", "src", "r")
+FOLDERS = ("docs", "benchmarks", "campaign", "lab", "src", "tests", "r", ".github")
 
 _FENCE = re.compile(r"^ *(```+|~~~+)")
 _ITEM = re.compile(r"^( *)([-*+]|\d{1,3}[.)])( +)(?=\S)")
