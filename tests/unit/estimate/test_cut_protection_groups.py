@@ -25,7 +25,7 @@ from reconpriv.protect.publish_cube import published_cube
 SETTINGS = Settings()
 POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect={"age": 10})
 ROWS = ((), ("sex",), ("age",))
-KEYS = 6
+KEYS = 4
 
 
 def people(worst: int) -> pa.Table:
@@ -104,6 +104,11 @@ def figures(answerer):
     return found
 
 
+@cache
+def figures_with(worst, key):
+    return figures(published(worst, key))
+
+
 def value_of(figure):
     return figure.count if isinstance(figure, Estimate) else figure.value
 
@@ -119,12 +124,12 @@ def certain(name):
 
 @pytest.mark.parametrize("worst", [0, 9])
 def test_the_truth_of_the_worst_arrangement_is_inside(worst):
-    """Of 6 keys an interval may miss one or two; by share, most of these would always miss."""
+    """Of 4 keys an interval may miss one or two; by share, most of these would always miss."""
     truth = figures(original(worst))
     missed, shared = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
     cut = set()
     for key in range(KEYS):
-        for name, figure in figures(published(worst, key)).items():
+        for name, figure in figures_with(worst, key).items():
             true = value_of(truth[name])
             if true is None or figure.low is None:
                 continue
@@ -136,7 +141,7 @@ def test_the_truth_of_the_worst_arrangement_is_inside(worst):
                 if error is not None and value_of(figure) is not None:
                     shared[name] += abs(value_of(figure) - true) > 2 * error + slack
     assert len(cut) > 200
-    assert max(missed.values()) <= 3, [name for name in missed if missed[name] > 3]
+    assert max(missed.values()) <= 2, [name for name in missed if missed[name] > 2]
     assert sum(missed[name] for name in cut) < 0.03 * KEYS * len(cut)
     # Taken as spread evenly, many are far from the truth with nearly every key.
     assert sum(1 for name in cut if shared[name] > 0.9 * KEYS) > 20
@@ -145,7 +150,7 @@ def test_the_truth_of_the_worst_arrangement_is_inside(worst):
 @pytest.mark.parametrize("worst", [0, 9])
 def test_no_cut_figure_has_an_interval_of_no_width(worst):
     for key in range(3):
-        for name, figure in figures(published(worst, key)).items():
+        for name, figure in figures_with(worst, key).items():
             if figure.low is None or figure.exact or not cuts(figure):
                 continue
             assert figure.low < figure.high or certain(name[0]), name
@@ -156,7 +161,7 @@ def test_no_cut_figure_has_an_interval_of_no_width(worst):
 
 
 def test_a_figure_is_marked_if_and_only_if_it_cuts_a_group():
-    for name, figure in figures(published(9, 1)).items():
+    for name, figure in figures_with(9, 1).items():
         if figure.low is None or figure.exact:
             continue
         kind = name[0]

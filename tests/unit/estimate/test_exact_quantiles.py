@@ -98,7 +98,7 @@ def test_limits_of_many_values_hold():
     with rp.read(chosen, sensitive="ill", public="all") as opened:
         raw = collect(opened.batches(), opened.schema)
     policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, sampling="none")
-    for number in range(60):
+    for number in range(24):
         cube = published_cube(raw, policy, numbered_key(number))
         answerer = Answerer(cube, Design.of(policy, raw.schema))
         income, ill = measure_of(answerer, "income", None), answerer.selected({"ill": "x"})

@@ -40,22 +40,21 @@ def test_a_share_of_all_or_nothing_beside_a_precise_one(share):
     """The limits of the less precise side are cut, which must not make the difference certain."""
     table = made_table(side("a", 20_000, 0.05) + side("b", 300, share))
     question = compared(A, B, "difference")
-    found = judged(table, policy(), question, numbered_keys(150), domain=range(14))
-    assert found.total == 150
+    found = judged(table, policy(), question, numbered_keys(60), domain=range(14))
+    assert found.total == 60
     assert found.at_least(0.93)
     assert found.outside == 0
 
 
-@pytest.mark.parametrize("told", [0.7 * P, 1.3 * P])
-def test_a_wrong_p_is_noticed(told):
+def test_a_wrong_p_is_noticed():
     table = made_table(side("a", 20_000, 0.5) + side("b", 300, 0.0))
     question = compared(A, B, "difference")
-    right, wrong = (
-        judged(table, policy(), question, numbered_keys(40), domain=range(14), told=one)
-        for one in (None, told)
+    right, *wrong = (
+        judged(table, policy(), question, numbered_keys(20), domain=range(14), told=one)
+        for one in (None, 0.7 * P, 1.3 * P)
     )
     assert right.at_least(0.93)
-    assert wrong.share < 0.5
+    assert max(one.share for one in wrong) < 0.5
 
 
 # Tables, and what is asked by repetition; worst before: 55 to 72 %, nested ones 36 %.
@@ -130,7 +129,7 @@ def test_margins_and_disjoint_pieces(size):
         share_among(A, by=["again"]),
     ]
     for found in judged_all(
-        table, policy(size, margins=1.0), questions, numbered_keys(40), domain=range(14)
+        table, policy(size, margins=1.0), questions, numbered_keys(16), domain=range(14)
     ):
         assert found.at_least(0.93)
 

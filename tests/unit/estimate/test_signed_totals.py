@@ -53,8 +53,8 @@ def rich():
 @pytest.mark.parametrize("kind", ["average", "sum"])
 def test_a_figure_that_one_record_dominates_is_covered(kind, size):
     """Limits that take the variance at the estimate covered 53 % of such averages."""
-    found = judged(rich(), policy(size), figures(kind, "income"), numbered_keys(15))
-    assert found.total >= 150
+    found = judged(rich(), policy(size), figures(kind, "income"), numbered_keys(8))
+    assert found.total >= 80
     assert found.at_least(0.93)
     assert found.outside == 0
 
@@ -108,9 +108,9 @@ def rich_among_many():
 @pytest.mark.parametrize("kind", ["average", "sum"])
 def test_a_heavy_record_among_many_is_covered(kind):
     """Nothing tells whether it is a holder: sums covered 58 %."""
-    keys = numbered_keys(12)
+    keys = numbered_keys(8)
     found = judged(rich_among_many(), policy("none"), figures(kind, "income"), keys)
-    assert found.total >= 130
+    assert found.total >= 85
     assert found.at_least(0.93)
 
 
@@ -124,16 +124,12 @@ def test_a_sum_of_numbers_of_both_signs_is_covered():
     ]
     columns = zip(*rows, strict=True)
     table = pa.table(dict(zip(("copy", "x", "s"), map(list, columns), strict=True)))
-    keys = numbered_keys(10)
-    for kind in ("sum", "average"):
-        right, low, high = (
-            judged(table, policy(), figures(kind, "x"), keys, told=told)
-            for told in (None, 0.35, 0.65)
-        )
-        assert right.at_least(0.93), kind
-        assert right.outside == 0
-        if kind == "sum":
-            assert min(low.share, high.share) < right.share
+    keys = numbered_keys(8)
+    right = {kind: judged(table, policy(), figures(kind, "x"), keys) for kind in ("sum", "average")}
+    for kind, found in right.items():
+        assert found.at_least(0.93) and found.outside == 0, kind
+    wrong = [judged(table, policy(), figures("sum", "x"), keys, told=told) for told in (0.35, 0.65)]
+    assert min(one.share for one in wrong) < right["sum"].share
 
 
 def test_a_count_of_a_whole_group_is_not_capped_at_its_published_size():

@@ -157,16 +157,15 @@ def test_standard_input_gives_the_same_bytes(mixed, expected, key, process, file
     assert files_of(tmp_path / "out") == expected
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_shuffled_rows_give_the_same_bytes(seed, mixed, expected, publish, tmp_path):
-    order = np.random.default_rng(seed).permutation(mixed.num_rows)
+def test_shuffled_rows_give_the_same_bytes(mixed, expected, publish, tmp_path):
+    order = np.random.default_rng(1).permutation(mixed.num_rows)
     pq.write_table(mixed.take(pa.array(order)), tmp_path / "t.parquet", row_group_size=100)
     (tmp_path / "t.csv").write_bytes(as_csv(mixed.take(pa.array(order))))
     assert publish(tmp_path / "t.parquet", tmp_path / "out") == expected
     assert publish(tmp_path / "t.csv", tmp_path / "out2") == expected
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("threads", [1, 5])
 def test_any_number_of_threads_gives_the_same_bytes(
     threads, census_release, key, cli, files_of, tmp_path
 ):
@@ -202,13 +201,12 @@ def test_the_order_of_public_columns_changes_no_cell(small, policy, key, count_r
 # --- where a file lies must not matter --------------------------------------------------------
 
 
-@pytest.mark.parametrize("folder", ["team=blue", "a[1]", "what?", "star*", "it's", "{x}", "ü ü"])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "feather"])
 def test_the_folder_of_a_file_does_not_enter_the_release(
-    folder, ending, mixed, expected, publish, tmp_path
+    ending, mixed, expected, publish, tmp_path
 ):
-    place = tmp_path / folder
-    place.mkdir()
+    place = tmp_path.joinpath("team=blue", "a[1]", "what?", "star*", "it's", "{x}", "ü ü")
+    place.mkdir(parents=True)
     file = place / f"t.{ending}"
     match ending:
         case "parquet":
@@ -325,25 +323,16 @@ TYPES: dict[str, pa.Array] = {
 }
 
 
-@pytest.mark.parametrize("name", TYPES)
-def test_public_values_of_every_type_survive(name, policy, key, tmp_path):
-    column = TYPES[name].take(pa.array(np.repeat(np.arange(4), [5, 40, 7, 3])))
-    table = pa.table({"column": column, "s": [*"xyzzy"] * 11})
-    with rp.read(table, sensitive="s", public="all") as opened:
-        opened.publish(policy, tmp_path / "out", key=key)
-    assert group_sizes(tmp_path / "out") == Counter((value,) for value in column.to_pylist())
-
-
-@pytest.mark.parametrize("name", TYPES)
-def test_public_values_of_every_type_can_be_audited_and_shown(name, policy):
-    column = TYPES[name].take(pa.array(np.repeat(np.arange(4), [5, 40, 7, 3])))
-    with rp.read(
-        pa.table({"column": column, "s": [*"xyzzy"] * 11}), sensitive="s", public="all"
-    ) as opened:
+def test_public_values_of_every_type_are_audited_and_survive(policy, key, tmp_path):
+    repeated = pa.array(np.repeat(np.arange(4), [5, 40, 7, 3]))
+    columns = {name: column.take(repeated) for name, column in TYPES.items()}
+    with rp.read(pa.table(columns | {"s": [*"xyzzy"] * 11}), sensitive="s", public="all") as opened:
         report = opened.audit(policy)
-    assert report.groups == len(set(column.to_pylist()))
-    assert json.loads(json.dumps(report.as_dict()))["records"] == 55
-    assert str(report)
+        assert str(report) and report.groups == 4
+        assert json.loads(json.dumps(report.as_dict()))["records"] == 55
+        opened.publish(policy, tmp_path / "out", key=key)
+    rows = zip(*(column.to_pylist() for column in columns.values()), strict=True)
+    assert group_sizes(tmp_path / "out") == Counter(rows)
 
 
 def test_nan_is_missing_and_zero_has_no_sign(policy, key, tmp_path):
@@ -393,73 +382,70 @@ def test_integers_of_any_width_give_the_same_bytes(publish, tmp_path):
     assert all(release == releases[0] for release in releases)
 
 
-def csv_column(tmp_path, text, name="x"):
-    """The type and the values that a CSV column gets, by way of a release."""
+def csv_columns(tmp_path, text):
+    """The types and the values that the columns of a CSV get, by way of a release."""
     (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
-    with rp.read(tmp_path / "t.csv", sensitive="s", public=[name]) as table:
-        table.publish(
-            rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3), tmp_path / "out", key=rp.Key.test()
-        )
-        return table.schema.public[0].kind.value, group_sizes(tmp_path / "out")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
+    with rp.read(tmp_path / "t.csv", sensitive="s", public="all") as table:
+        table.publish(policy, tmp_path / "out", key=rp.Key.test())
+        return [c.kind.value for c in table.schema.public], group_sizes(tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("fields", "kind", "values"),
-    [
-        (["02139", "10001"], "string", ["02139", "10001"]),
-        (["1", "-20"], "integer", [1, -20]),
-        (["1", "+2"], "string", ["1", "+2"]),
-        (["1", "1.5"], "string", ["1", "1.5"]),
-        (["0.5", "1.5"], "number", [0.5, 1.5]),
-        (["1.50", "2.25"], "string", ["1.50", "2.25"]),
-        (["1e5", "2e5"], "string", ["1e5", "2e5"]),
-        (["true", "false"], "boolean", [True, False]),
-        (["True", "False"], "string", ["True", "False"]),
-        (["2024-02-29", "1999-01-01"], "date", [dt.date(2024, 2, 29), dt.date(1999, 1, 1)]),
-        (["01/02/2024", "03/02/2024"], "string", ["01/02/2024", "03/02/2024"]),
-        (["9223372036854775807", "1"], "integer", [2**63 - 1, 1]),
-        (["9223372036854775808", "1"], "string", ["9223372036854775808", "1"]),
-        (["123456789012345678901234567890", "1"], "string",
-         ["123456789012345678901234567890", "1"]),
-        (['""', ""], "string", ["", None]),
-        (["NULL", "null"], "string", ["NULL", "null"]),
-        (["NA", "x"], "string", ["NA", "x"]),
-        ([" 1", "2 "], "string", [" 1", "2 "]),
-        (["1", ""], "integer", [1, None]),
-        (['"1"', "2"], "integer", [1, 2]),
-        (["12:30", "13:45"], "string", ["12:30", "13:45"]),
-        (["0xff", "1_000"], "string", ["0xff", "1_000"]),
-    ],
-)  # fmt: skip
-def test_csv_types_are_given_only_where_nothing_is_lost(fields, kind, values, tmp_path):
-    text = "x,s\n" + "".join(f"{field},{s}\n" for s in "uv" for field in fields)
-    got, sizes = csv_column(tmp_path, text)
-    assert sizes == Counter({(value,): 2 for value in values})
-    assert got == kind
+FIELDS = [
+    (["02139", "10001"], "string", ["02139", "10001"]),
+    (["1", "-20"], "integer", [1, -20]),
+    (["1", "+2"], "string", ["1", "+2"]),
+    (["1", "1.5"], "string", ["1", "1.5"]),
+    (["0.5", "1.5"], "number", [0.5, 1.5]),
+    (["1.50", "2.25"], "string", ["1.50", "2.25"]),
+    (["1e5", "2e5"], "string", ["1e5", "2e5"]),
+    (["true", "false"], "boolean", [True, False]),
+    (["True", "False"], "string", ["True", "False"]),
+    (["2024-02-29", "1999-01-01"], "date", [dt.date(2024, 2, 29), dt.date(1999, 1, 1)]),
+    (["01/02/2024", "03/02/2024"], "string", ["01/02/2024", "03/02/2024"]),
+    (["9223372036854775807", "1"], "integer", [2**63 - 1, 1]),
+    (["9223372036854775808", "1"], "string", ["9223372036854775808", "1"]),
+    (["123456789012345678901234567890", "1"], "string",
+     ["123456789012345678901234567890", "1"]),
+    (['""', ""], "string", ["", None]),
+    (["NULL", "null"], "string", ["NULL", "null"]),
+    (["NA", "x"], "string", ["NA", "x"]),
+    ([" 1", "2 "], "string", [" 1", "2 "]),
+    (["1", ""], "integer", [1, None]),
+    (['"1"', "2"], "integer", [1, 2]),
+    (["12:30", "13:45"], "string", ["12:30", "13:45"]),
+    (["0xff", "1_000"], "string", ["0xff", "1_000"]),
+]  # fmt: skip
+
+
+def test_csv_types_are_given_only_where_nothing_is_lost(tmp_path):
+    names = [f"x{i}" for i in range(len(FIELDS))]
+    lines = [
+        ",".join([*row, s]) for s in "uv" for row in zip(*(f for f, *_ in FIELDS), strict=True)
+    ]
+    kinds, sizes = csv_columns(tmp_path, "\n".join([",".join([*names, "s"]), *lines]) + "\n")
+    assert kinds == [kind for _, kind, _ in FIELDS]
+    assert sizes == Counter(2 * [*zip(*(values for *_, values in FIELDS), strict=True)])
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_csv_line_ends_do_not_enter_the_values(end, tmp_path):
-    _, sizes = csv_column(tmp_path, end.join(["s,x", "u,a", "v,a", "u,b"]) + end)
+    _, sizes = csv_columns(tmp_path, end.join(["s,x", "u,a", "v,a", "u,b"]) + end)
     assert sizes == Counter({("a",): 2, ("b",): 1})
 
 
-TEXTS = [
-    "6B29FC40-CA47-1067-B31D-00DD010662DA",
-    "2024-02-29T12:30:00Z",
-    "12-11-2020",
-    "2024-2-9",
-    "20:15",
-]
+TEXTS = ["6B29FC40-CA47-1067-B31D-00DD010662DA", "2024-02-29T12:30:00Z", "12-11-2020", "2024-2-9",
+         "20:15"]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_text_in_json_lines_stays_as_it_is_written(text, publish, tmp_path):
-    rows = [{"x": value, "s": s} for s in "uvw" for value in (text, text.lower(), text.upper())]
+def test_text_in_json_lines_stays_as_it_is_written(publish, tmp_path):
+    written = [(*(how(text) for text in TEXTS), number)
+               for how in (str, str.lower, str.upper)
+               for number in ("02139", "1", "true", "")]  # fmt: skip
+    rows = [dict(zip("abcdef", row, strict=True)) | {"s": s} for s in "uvw" for row in written]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
     publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s", public="all")
-    values = {row[0] for row in group_sizes(tmp_path / "out")}
-    assert values == {row["x"] for row in rows}
+    assert group_sizes(tmp_path / "out") == Counter(15 * written)
 
 
 @pytest.mark.parametrize(
@@ -479,13 +465,6 @@ def test_only_iso_spells_dates_in_json_lines(texts, kind, tmp_path):
         assert [column.kind.value for column in table.schema.public] == [kind, kind]
 
 
-def test_numbers_in_json_text_stay_text(publish, tmp_path):
-    rows = [{"x": x, "s": s} for s in "uv" for x in ("02139", "1", "true", "")]
-    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 5))
-    publish(tmp_path / "t.jsonl", tmp_path / "out", sensitive="s", public="all")
-    assert {row[0] for row in group_sizes(tmp_path / "out")} == {"02139", "1", "true", ""}
-
-
 # --- names ------------------------------------------------------------------------------------
 
 NAMES = [
@@ -496,34 +475,38 @@ NAMES = [
 ]  # fmt: skip
 
 
-def with_names(small, *names):
-    return small.rename_columns([*names, *small.column_names[len(names) :]])
+def table_of_names(small, names):
+    """The public columns of a table again and again, under other names."""
+    columns = [small.column(i % 3) for i in range(len(names))]
+    return pa.table([*columns, small["Education"]], names=[*names, "Education"])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_public_column_may_have_any_name(name, small, cli, key, tmp_path):
-    pq.write_table(with_names(small, name), tmp_path / "t.parquet")
+# Not both: they differ only in case.
+MANY = [name for name in NAMES if name != "Records"]
+
+
+@pytest.mark.parametrize("names", [MANY, ["Records", "Race"]], ids=["many", "few"])
+def test_public_columns_may_have_any_name(names, small, cli, key, tmp_path):
+    table = table_of_names(small, names)
+    pq.write_table(table, tmp_path / "t.parquet")
     key.write(tmp_path / "key")
-    asked = '"' + name.replace('"', '""') + '",Race'
+    asked = ",".join('"' + name.replace('"', '""') + '"' for name in names)
     command = [tmp_path / "t.parquet", "-s", "Education", "--public", asked]
     audit = cli("audit", *command, "--json")
     assert audit.code == 1, audit.err
     report = json.loads(audit.out)
-    assert report["public"] == [name, "Race"]
-    assert list(report["worst"][0]["public"]) == [name, "Race"]
+    assert report["public"] == list(report["worst"][0]["public"]) == names
     publish = cli("publish", *command[:1], tmp_path / "out", *command[1:], "--key",
                   tmp_path / "key")  # fmt: skip
     assert publish.code == 0, publish.err
-    assert pq.read_table(tmp_path / "out" / "data.parquet").column_names == [
-        name, "Race", "Education",
-    ]  # fmt: skip
-    sizes = Counter(zip(small["Gender"].to_pylist(), small["Race"].to_pylist(), strict=True))
-    assert group_sizes(tmp_path / "out") == sizes
+    assert pq.read_table(tmp_path / "out" / "data.parquet").column_names == [*names, "Education"]
+    columns = [table[name].to_pylist() for name in names]
+    assert group_sizes(tmp_path / "out") == Counter(zip(*columns, strict=True))
     manifest = json.loads((tmp_path / "out" / "datapackage.json").read_text(encoding="utf-8"))
-    assert manifest["reconpriv"]["public"] == [name, "Race"]
+    assert manifest["reconpriv"]["public"] == names
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES[1::3], "it's", "--", "reconpriv_table", "x" * 300])
 def test_the_sensitive_column_may_have_any_name(name, small, cli, tmp_path):
     table = small.rename_columns(["Gender", "Race", "Workclass", name])
     holes = pa.array([None if i % 10 == 0 else v for i, v in enumerate(table[name].to_pylist())])
@@ -540,16 +523,19 @@ def test_the_sensitive_column_may_have_any_name(name, small, cli, tmp_path):
     assert manifest["reconpriv"]["sensitive"] == name
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "x" * 300])
-def test_a_csv_header_may_hold_any_name(name, small, publish, tmp_path):
-    table = with_names(small, name)
+def test_a_csv_header_may_hold_any_name(small, publish, tmp_path):
+    table = table_of_names(small, [name for name in MANY if name != "x" * 300])
     (tmp_path / "t.csv").write_bytes(as_csv(table))
-    public = table.column_names[:-1]  # one of them may be called "all"
+    public = table.column_names[:-1]  # one of them is called "all"
     first = publish(tmp_path / "t.csv", tmp_path / "out", public=public)
     assert first == publish(table, tmp_path / "out2", public=public)
 
 
-@pytest.mark.parametrize("names", [("c1", "c0"), ("c2", "c0", "c1"), ("n", "c0"), ("c3", "v")])
+def with_names(small, *names):
+    return small.rename_columns([*names, *small.column_names[len(names) :]])
+
+
+@pytest.mark.parametrize("names", [("c2", "c0", "c1"), ("c3", "v")])
 def test_names_used_inside_do_not_get_mixed_up(names, small, policy, key, tmp_path):
     with rp.read(with_names(small, *names), sensitive="Education", public="all") as table:
         table.publish(policy, tmp_path / "out", key=key)

@@ -33,15 +33,11 @@ OCTAVE, PUBLIC, NONE = (
     rp.Policy(**USUAL, sampling=size, margins=1.0) for size in ("octave", "public", "none")
 )
 CASES = [
-    ("adult", OCTAVE, 40),
-    ("adult", PUBLIC, 40),
-    ("adult", NONE, 40),
-    ("adult", RECOMMENDED, 40),
-    ("Occupation", OCTAVE, 8),
-    ("Occupation", PUBLIC, 8),
-    ("Occupation", RECOMMENDED, 8),
-    ("Education", OCTAVE, 8),
-    ("Education", RECOMMENDED, 8),
+    ("adult", OCTAVE, 20),
+    ("adult", NONE, 20),
+    ("adult", RECOMMENDED, 20),
+    ("Occupation", PUBLIC, 6),
+    ("Education", OCTAVE, 6),
 ]
 
 

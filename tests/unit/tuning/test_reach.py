@@ -147,7 +147,7 @@ def test_what_is_slow_to_judge_is_tried_only_if_nothing_else_reaches_the_target(
     assert first.recommended is not None
     assert {one.sampling for one in first.settings} == {"octave"}
     assert max(one.retention for one in first.settings) == 0.5
-    every = sweep(tuner, current=RECOMMENDED, target=Target(max_error=1e-6))
+    every = sweep(tuner, current=RECOMMENDED, target=Target(max_error=1e-6), doubts=[0.05])
     assert {one.sampling for one in every.settings} == {"octave", "public"}
     assert {one.retention for one in every.settings} == {*EXACT.retentions}
     assert {(one.bound, one.margins_epsilon) for one in every.settings} == {("exact", 1.0)}

@@ -217,7 +217,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(small_tables(), st.lists(policies, min_size=1, max_size=6))
 def test_violations_are_the_audits_and_trials_the_publications(tmp_path_factory, rows, many):
     with opened(rows) as table:
@@ -257,7 +257,7 @@ def test_bounds_whose_worst_value_is_unknown_are_counted_as_in_an_audit(bound):
     assert report.violating_groups > 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(small_tables(), policies, st.floats(1.0, 2.0))
 def test_stricter_is_never_less_private(rows, policy, factor):
     """A larger δ: no fewer violations, no more trials, no group more exposed."""
@@ -272,7 +272,7 @@ def test_stricter_is_never_less_private(rows, policy, factor):
     assert strict.group_error >= loose.group_error * (1 - 1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(small_tables(), st.floats(0.05, 0.9), st.floats(0.01, 0.09))
 def test_a_larger_p_tells_more_to_everybody(rows, p, more):
     with opened(rows) as table:
@@ -625,7 +625,7 @@ def test_the_command_prints_the_publish_command_that_it_recommends(
     given = ("my table.csv", "-s", "it's", "--public", '"a ""b"", c",the age,pay',
              "--domain", domain, "--missing", "drop", "--sql", sql, "--bin", "the age=0,18,65",
              "--bin", "pay=20", "--harmless", '"a, ""v""",z', "--exposed-above", 0.3)  # fmt: skip
-    target = ("--min-group-error", 0.05, "--queries", 20)
+    target = ("--min-group-error", 0.05, "--queries", 20, "-p", "0.3,0.5", "-d", 0.05)
     done = cli("tune", *given, *target, "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
