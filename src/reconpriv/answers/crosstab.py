@@ -115,7 +115,7 @@ class CrosstabLayout:
         return self.by[-1:] if len(self.by) > 1 else ()
 
     def among(self, shares: str) -> tuple[str, ...]:
-        """What the records that a share is among have in common."""
+        """The attributes whose values the denominator of a share has in common."""
         if shares not in (ROW, COLUMN, ALL):
             raise InputError(f"Shares are by {ROW!r}, {COLUMN!r} or {ALL!r}; got {shares!r}.")
         if shares == ROW and not self.columns:

@@ -1,7 +1,7 @@
 """The shares of a cross table: each count among the records that agree with it on some columns.
 
-If no sensitive value chooses those records, their number is known, and the limits are those of the
-count. Otherwise both numbers are estimated: see :mod:`reconpriv.estimate.shares`.
+If no sensitive value chooses those records, the denominator is known, and the limits are those of
+the numerator. Otherwise both are estimated: see :mod:`reconpriv.estimate.shares`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def table_shares(
 
 
 def estimated_totals(answerer: Answerer, selected: Selected, among: Sequence[str]) -> bool:
-    """True if the number of records that shares are among is an estimate."""
+    """True if the denominators of the shares are estimates."""
     return selected.values is not None or answerer.cells.schema.sensitive.name in among
 
 
@@ -98,7 +98,7 @@ def _of_total(
 def _limits(
     answerer: Answerer, asked: Sequence[Question], settings: Settings
 ) -> dict[int, ShareLimits]:
-    """The limits of every share among an estimated number of records, by its place."""
+    """The limits of every share with an estimated denominator, by its place."""
     places = [place for place, one in enumerate(asked) if not one.known]
     pairs = [(asked[place].selected, asked[place].base) for place in places]
     return {
@@ -121,7 +121,7 @@ def _at(answerer: Answerer, labels: Labels) -> Selected:
 
 
 def _whole(asked: Question, count: Estimate, settings: Settings) -> Figure:
-    """All of the records that a share is among."""
+    """The share of all records of the denominator: 1, unless there may be none."""
     if count.high <= 0:
         return empty_figure(asked, settings)
     remarks = (UNSURE,) if count.low <= 0 else ()

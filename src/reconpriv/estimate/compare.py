@@ -221,7 +221,7 @@ def _figure(answerer: Answerer, side: Question, settings: Settings) -> Estimate 
 
 
 def _size(answerer: Answerer, side: Question, settings: Settings) -> float:
-    """The number of records that a share is among; 1 for a count."""
+    """The denominator of a share, at least 1; 1 for a count."""
     if side.among is None:
         return 1.0
     return max(answerer.count(side.among, replace(settings, estimator="mle")).count, 1.0)

@@ -1,8 +1,9 @@
-"""The count that leans on a model: that no two public columns act on the sensitive one jointly.
+"""Counts that lean on a model: that no two public columns act on the sensitive one jointly.
 
-The model (theory.main_effects) is fitted once to a release, to its best counts of the sensitive
-values by each public column. How far true counts are from it is judged for each set of public
-columns by all its cells; theory.shrinkage weighs it against the unbiased count of a question.
+This is a composite estimator. The direct one is the unbiased count of a question; the synthetic one
+is that of a model (theory.main_effects), fitted once to the marginals of the sensitive values by
+each public column. How far true counts are from the model is judged for each set of public columns
+by all its cells, and theory.shrinkage weighs the two estimates accordingly.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def _rows(
 def _whole(
     answerer: Answerer, asked: Question, ladder: Ladder, public: list[str], settings: Settings
 ) -> Totals:
-    """The number of records that each quantile is among."""
+    """How many records each quantile is taken over."""
     member = _member(asked, ladder, answerer.design.domain_size)
     terms = [WeightedTotal(asked.selected, tuple(member.tolist()), present=ladder.number)]
     if ladder.number is not None:
@@ -271,8 +271,8 @@ _BELOW, _SURELY, _POSSIBLY = range(3)
 def _marks(share: float, sides: Sides, every: UncutCounts, z: float) -> _Marks:
     """The sign of T from the counts at or below each step and above it.
 
-    How these two covary is told by the variance of ``every`` record. Where protection groups
-    are cut nothing tells it, so the worst is assumed: what the one count gains the other loses.
+    Their covariance follows from the variance of ``every`` record. Where protection groups
+    are cut it is unknown, so the worst is assumed: what one count gains, the other loses.
     """
     below, above = sides
     both = np.sqrt(below.variance * above.variance)

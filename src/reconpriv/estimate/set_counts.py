@@ -109,7 +109,7 @@ class SetCounts:
 
         Estimated if there are many holders, and shrunk towards the mean over all records if there
         are too few to tell. If records are weighted, it is shrunk towards what a record counts that
-        adds to the variance: nothing tells whether the heaviest one is among the holders.
+        adds to the variance, since the heaviest one may or may not be among the holders.
         """
         scaled = self.column("scaled_records")
         holders = np.maximum(self.number, 0.0)

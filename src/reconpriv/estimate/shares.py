@@ -1,8 +1,8 @@
 """Shares: how many of some records satisfy a condition, with an interval.
 
-If the records it is among are chosen by public columns, their number is known, and the limits are
-those of the count. Otherwise a share is x / (x + y), with y the other records that it is among, and
-its limits are combined from those of the two counts.
+A denominator that is chosen by public columns is known exactly, and the limits are those of the
+numerator. Otherwise a share is x / (x + y), with y the other records of the denominator, and its
+limits are combined from those of the two counts.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def share_rows(
 def _shares_within(
     answerer: Answerer, asked: Question, by: Sequence[str], settings: Settings
 ) -> list[tuple[Labels, Figure]]:
-    """The share of each sensitive value among its holders."""
+    """The share by sensitive value, each with the holders of that value as its denominator."""
 
     def of_value(value: int, public: list[str], settings: Settings) -> list[tuple[Labels, Figure]]:
         held = asked.selected.values is None or value in asked.selected.values
@@ -112,7 +112,7 @@ def _key(labels: Labels, names: Sequence[str]) -> tuple[Value, ...]:
 
 
 def of_known(count: Estimate, among: Estimate, asked: Question, settings: Settings) -> Figure:
-    """The count and its limits over the number of records."""
+    """The numerator and its limits over a known denominator."""
     records = among.count
     if records == 0:
         return empty_figure(asked, settings)
@@ -150,7 +150,7 @@ def _of_estimated(
     below: dict[tuple[Value, ...], Estimate],
     settings: Settings,
 ) -> list[tuple[Labels, Figure]]:
-    """Ratios of two estimated counts."""
+    """Shares of which both the numerator and the denominator are estimated."""
     found = cut_into_pieces(answerer, [asked.selected, asked.base], public, settings)
     labels = answerer.labels(public, found.keys)
     shares = pieces_shares(found, settings)
@@ -184,7 +184,7 @@ def pieces_shares(found: Pieces, settings: Settings) -> list[ShareLimits]:
 def ratio_figure(
     top: Estimate, bottom: Estimate, limits: ShareLimits, asked: Question, settings: Settings
 ) -> Figure:
-    """A share of an estimated number of records, from both counts and its limits."""
+    """A share with an estimated denominator, from both counts and its limits."""
     if bottom.high == 0:
         return empty_figure(asked, settings)
     z = settings.z

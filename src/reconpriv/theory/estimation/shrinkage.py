@@ -1,4 +1,4 @@
-"""A count shrunk towards that of a model, by what is known about the errors of both.
+"""A direct estimate of a count, shrunk towards that of a model by the errors of both.
 
 Of N records, c hold a value. The best unbiased count L = c + e has variance ψ, and a model expects
 S = N π. The model is fitted to such counts of whole margins, so it shares a part of their noise: by
