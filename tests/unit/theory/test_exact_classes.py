@@ -167,7 +167,7 @@ def published_shares(counts, policy, factor=1.0):
     estimate = (found / size - (1 - p) / M) / p
     error = estimate / f - 1.0
     slack = 1e-9
-    return (error > policy.epsilon + slack).mean(), (error < -policy.epsilon - slack).mean()
+    return (error > policy.tolerance + slack).mean(), (error < -policy.tolerance - slack).mean()
 
 
 class OtherLimits(Kernel):
@@ -183,13 +183,13 @@ class OtherLimits(Kernel):
 
 def lowest(policy, factor=1.0):
     """The smallest share of large errors over all shapes, in standard errors from δ."""
-    spread = np.sqrt(policy.delta * (1 - policy.delta) / COPIES)
+    spread = np.sqrt(policy.doubt * (1 - policy.doubt) / COPIES)
     found = []
     for size in (3, 9, 22, 40, 128):
         for counts in shapes(size):
             if counts[0] / size > policy.exposed_above:
                 shares = published_shares(counts, policy, factor)
-                found.append((min(shares) - policy.delta) / spread)
+                found.append((min(shares) - policy.doubt) / spread)
     return min(found)
 
 
