@@ -38,6 +38,17 @@ def test_a_second_publication_uses_the_key_of_the_first(workspace, opened, files
     assert second.key.secret == first.key.secret
 
 
+def test_the_same_release_again_is_known_by_its_bytes(workspace, opened):
+    """A ledger fears that another release of a series tells more; the same one cannot."""
+    policy = replace(POLICY, margins=1.0)
+    first = publish(workspace, opened, "generate", policy)
+    second = publish(workspace, opened, "table", policy)
+    assert second.again and not first.again
+    assert second.release.warnings and not second.warnings
+    other = publish(workspace, opened, "table", replace(policy, exposed_above=0.5))
+    assert not other.again and other.warnings == tuple(other.release.warnings)
+
+
 def test_only_a_wish_makes_another_key_and_that_is_the_tables_from_then_on(workspace, opened):
     first = publish(workspace, opened, "generate")
     second = publish(workspace, opened, "another")

@@ -14,10 +14,11 @@ from shiny import reactive
 import reconpriv as rp
 from reconpriv.studio.pieces.parts import result
 from reconpriv.studio.steps import download
+from reconpriv.studio.work import workspace as workspace_module
 from reconpriv.studio.work.background import Computation
 from reconpriv.studio.work.live import Candidate, Live
 from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan
-from reconpriv.studio.work.workspace import CancelledError, explain, safe_name
+from reconpriv.studio.work.workspace import CancelledError, Workspace, explain, safe_name
 from studio_workspace import POLICY, ROLES, load, write
 
 
@@ -62,6 +63,16 @@ def test_a_cancelled_publication_leaves_nothing(workspace, tmp_path):
     with pytest.raises(CancelledError):
         workspace.publish(loaded, plan, rp.Key.test(), generated=False)
     assert workspace.published is None and list(workspace.home.glob("made-*/*")) == []
+
+
+def test_a_studio_ends_though_work_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(workspace_module, "_GRACE", 0.05)
+    going_on, made = threading.Event(), Workspace(tmp_path)
+    assert made.close()
+    made = Workspace(tmp_path)
+    made.sweep_pool.submit(going_on.wait)
+    assert not made.close()
+    going_on.set()
 
 
 def test_results_are_valid_for_their_own_key_alone(workspace, tmp_path):

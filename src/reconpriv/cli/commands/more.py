@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,6 +153,8 @@ def studio(
         )
     if table == "-":
         raise InputError("The studio does not read standard input; give it a file.")
+    # Several threads compute at once; more for each would wait for one another.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with nothing_begun():
         from reconpriv.studio.server.serve import run_studio
 

@@ -277,7 +277,10 @@ def result_card(live: Live) -> Tag:
         notice(f"Changed since: {'; '.join(changed)}. {means}".strip(), "warning")
         if changed
         else None,
-        *(notice(worded(text, page_words), "warning") for text in published.release.warnings),
+        notice("It is the release from before, byte for byte.", "info")
+        if published.again
+        else None,
+        *(notice(worded(text, page_words), "warning") for text in published.warnings),
         *(notice(text, "info") for text in published.release.notes),
         tags.div(button("publish", label, primary=bool(changed)), class_="publish-row"),
     )

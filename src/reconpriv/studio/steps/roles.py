@@ -10,6 +10,7 @@ from typing import Any
 
 from htmltools import Tag, TagList, tags
 from shiny import Inputs, reactive, ui
+from shiny.types import SilentException
 
 import reconpriv as rp
 from reconpriv.errors import InputError
@@ -103,6 +104,9 @@ def serve(live: Live) -> None:
             roles = chosen_roles(form())
         except rp.ReconprivError as error:
             note.set(explain(error))
+            return
+        except SilentException:
+            note.set("The columns are still being drawn. Press “Continue” once more.")
             return
         if loaded is not None and (loaded.opened, loaded.roles) == (opened, roles):
             note.set("")

@@ -5,6 +5,7 @@ Everything here blocks and runs in the workspace's own threads, never on the eve
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import shutil
@@ -81,7 +82,8 @@ class Published:
     """A release in the workspace's folder, with the plan and the key that made it.
 
     ``answers`` are those to the latest questions, with the truth beside them; a new release starts
-    without any.
+    without any. ``again`` says that it is the release before, byte for byte: what a ledger fears of
+    another release of the series is then not among its ``warnings``.
     """
 
     plan: PublicationPlan
@@ -91,6 +93,8 @@ class Published:
     loaded: LoadedTable
     made: datetime = field(default_factory=lambda: datetime.now().astimezone())
     answers: list[BesideTruth] = field(default_factory=list, compare=False, repr=False)
+    again: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def shown_plan(self) -> PublicationPlan:
@@ -234,7 +238,13 @@ class Workspace:
             plan.policy, out, key=key, progress=progress, **plan.accepted, **consents
         )
         before = self.published
-        self.published = Published(plan, release, key, generated, loaded)
+        again = before is not None and same_files(before.release.path, out)
+        warned = tuple(release.warnings)
+        if again and before is not None:
+            warned = tuple(text for text in warned if text in before.warnings)
+        self.published = Published(
+            plan, release, key, generated, loaded, again=again, warnings=warned
+        )
         shown, made = loaded.opened.shown, self.published.made
         used = TableKey(key, made, generated, shown, plan, loaded.table.schema)
         self.keys.remember(loaded.opened.identity, used)
@@ -293,6 +303,14 @@ class Workspace:
         for loaded in {one for one in (self.loaded, kept) if one is not None}:
             loaded.table.close()
         return True
+
+
+def same_files(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same files, byte for byte."""
+    names = sorted(file.name for file in one.iterdir())
+    if names != sorted(file.name for file in other.iterdir()):
+        return False
+    return all(filecmp.cmp(one / name, other / name, shallow=False) for name in names)
 
 
 def safe_name(name: str) -> str:
