@@ -19,6 +19,7 @@ from reconpriv.policy.policy import Policy
 from reconpriv.reading import read
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.load import load_records
+from reconpriv.release.manifest import MARGINS
 from reconpriv.release.publication import no_folder
 from reconpriv.release.release import Release
 from reconpriv.sources.frame_types import (
@@ -106,7 +107,7 @@ def publish(
             notes.extend(unused_categories(made[0], table.schema))
 
         release = _publish(table, policy, out, also=convert, **own)
-    if out is None and release.description.margins:
+    if out is None and MARGINS in release.description.resources:
         notes.append(WITHOUT_MARGINS)
     for note in notes:
         warn_caller(note)

@@ -101,7 +101,7 @@ class PramMatrix(Readable):
         return PramMatrix(tuple(values), self.probabilities[np.ix_(order, order)], self.from_data)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; an infinite privacy level is None."""
+        """The fields by name; an infinite privacy level is None, as JSON has no infinity."""
         level = self.local_privacy_level
         return {
             "values": [json_value(value) for value in self.values],
@@ -194,7 +194,7 @@ class Frequencies(Readable):
         return dict(zip(self.values, self.frequencies.tolist(), strict=True))
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """One row per value, as plain values for JSON."""
+        """One dictionary per value, with the names of its columns as keys."""
         columns = {
             "value": [json_value(value) for value in self.values],
             "frequency": self.frequencies.tolist(),

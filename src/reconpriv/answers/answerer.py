@@ -56,11 +56,6 @@ class Answerer(Selectable):
         """Without measurements by margins there are those of the groups alone."""
         object.__setattr__(self, "measurements", self.measurements or records_alone(self.design))
 
-    @property
-    def margins(self) -> bool:
-        """True if there are margins beside the records."""
-        return self.measurements.rows > 0
-
     def told(self, *, margins: bool = True) -> Measurements:
         """All measurements, or those of the groups alone."""
         return self.measurements if margins else records_alone(self.design)

@@ -133,8 +133,8 @@ class Answer(Plottable):
         """How sure the estimate is, and what it rests on."""
         if self.exact:
             return "exact"
-        margins = f"; {self.margins_words}" if self.margins_words else ""
-        return f"{self._spread}; {self.groups:,} groups, {self.trials:,.0f} trials{margins}"
+        trials = f"{self.groups:,} groups, {self.trials:,.0f} trials"
+        return "; ".join(filter(None, (self._spread, trials, self.margins_words)))
 
     def __str__(self) -> str:
         """The value, its interval and what to know about it."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, TextIO
 
 import numpy as np
+import pyarrow as pa
 
 from reconpriv.cells.cube import Cube
 from reconpriv.cells.randomness import Randomness, repeatable_key, unit_interval
-from reconpriv.columns.schema import Value, json_value, quote_identifier
+from reconpriv.columns.schema import Schema, Value, json_value, quote_identifier
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.shares import check_share
-from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns
+from reconpriv.theory.arrays import Floats, Ints, distinct_columns
 
 # A pool is drawn in rounds of candidates; after this many, the table has too few such queries.
 _ROUND = 1 << 14
@@ -26,18 +28,17 @@ _SPARSE = 16
 
 
 class DrawnQueries(NamedTuple):
-    """Queries in the order drawn: the attributes each asks about, their codes, and its counts."""
+    """Queries in the order drawn: their codes as in :class:`Workload`, and their counts."""
 
-    used: Flags
     codes: Ints
     value: Ints
-    answer: Ints
+    answers: Ints
     selected: Ints
 
     @classmethod
     def joined(cls, rounds: list[DrawnQueries], most: int) -> DrawnQueries:
         """The first ``most`` candidates of several rounds."""
-        return cls(*(np.concatenate(parts)[:most] for parts in zip(*rounds, strict=True)))
+        return cls(*(np.concatenate(parts, -1)[..., :most] for parts in zip(*rounds, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,15 @@ class Workload:
     """Queries of the form A1 = a1 AND … AND SA = x, with their true answers.
 
     The answers are raw counts: a workload stays with the publisher. ``selected`` are the records
-    that satisfy the public half of each query.
+    that satisfy the public half of each query. ``codes`` has a row per public column, whose
+    ``values`` they index, and -1 where a query does not ask about it; ``value`` is what it asks
+    about the sensitive column, by its place in the domain.
     """
 
-    queries: tuple[dict[str, Value], ...]
+    schema: Schema
+    values: tuple[pa.Array, ...]
+    codes: Ints
+    value: Ints
     answers: Ints
     selected: Ints
     records: int
@@ -56,7 +62,34 @@ class Workload:
 
     def __len__(self) -> int:
         """How many queries there are."""
-        return len(self.queries)
+        return self.value.size
+
+    @cached_property
+    def queries(self) -> tuple[dict[str, Value], ...]:
+        """The value that each query asks of each of its columns, the sensitive one last."""
+        known = [values.to_pylist() for values in self.values]
+        names = [column.name for column in self.schema.public]
+        queries: list[dict[str, Value]] = [{} for _ in range(len(self))]
+        for query, column in np.argwhere(self.codes.T >= 0).tolist():
+            queries[query][names[column]] = known[column][self.codes[column, query]]
+        for one, value in zip(queries, self.value.tolist(), strict=True):
+            one[self.schema.sensitive.name] = self.schema.domain[value]
+        return tuple(queries)
+
+    def without(self, column: int) -> Workload | None:
+        """The queries on the table without a public column; None if all of them ask about it."""
+        kept, schema = self.codes[column] < 0, self.schema
+        if not kept.any():
+            return None
+        return replace(
+            self,
+            schema=replace(schema, public=schema.public[:column] + schema.public[column + 1 :]),
+            values=self.values[:column] + self.values[column + 1 :],
+            codes=np.delete(self.codes, column, axis=0)[:, kept],
+            value=self.value[kept],
+            answers=self.answers[kept],
+            selected=self.selected[kept],
+        )
 
 
 def make_workload(
@@ -92,7 +125,9 @@ def make_workload(
         rounds.append(pool.candidates(number))
         found += rounds[-1].value.size
         if found >= queries:
-            return _workload(cube, DrawnQueries.joined(rounds, queries), number)
+            kept = DrawnQueries.joined(rounds, queries)._asdict()
+            records, tried = int(cube.records.sum()), (number + 1) * _ROUND
+            return Workload(cube.schema, cube.values, **kept, records=records, candidates=tried)
     raise InputError(
         f"Only {found:,} of {_ROUND * _ROUNDS:,} random queries reach a selectivity of"
         f" {min_selectivity:g}.",
@@ -157,7 +192,8 @@ class _Pool:
                 found = self._answers(attributes, chosen[rows], value[rows])
                 answer[rows], selected[rows] = found
         kept = np.flatnonzero((answer > 0) & (answer >= self._least))
-        return DrawnQueries(used[kept], chosen[kept], value[kept], answer[kept], selected[kept])
+        codes = np.where(used, chosen, -1)[kept].T
+        return DrawnQueries(codes, value[kept], answer[kept], selected[kept])
 
     def _answers(self, attributes: tuple[int, ...], chosen: Ints, value: Ints) -> tuple[Ints, Ints]:
         """The true answers of candidates on the same attributes, and of their public halves."""
@@ -184,24 +220,6 @@ class _Pool:
             return _Counts(keys, counts[keys].astype(np.int64))
         keys, position = np.unique(cells, return_inverse=True)
         return _Counts(keys, np.bincount(position, weights=cube.count).astype(np.int64))
-
-
-def _workload(cube: Cube, found: DrawnQueries, number: int) -> Workload:
-    known = [values.to_pylist() for values in cube.values]
-    names = [column.name for column in cube.schema.public]
-    sensitive, domain = cube.schema.sensitive.name, cube.schema.domain
-    queries: list[dict[str, Value]] = [{} for _ in found.value]
-    for row, attribute in np.argwhere(found.used).tolist():
-        queries[row][names[attribute]] = known[attribute][found.codes[row, attribute]]
-    for query, value in zip(queries, found.value.tolist(), strict=True):
-        query[sensitive] = domain[value]
-    return Workload(
-        queries=tuple(queries),
-        answers=found.answer,
-        selected=found.selected,
-        records=int(cube.records.sum()),
-        candidates=(number + 1) * _ROUND,
-    )
 
 
 def relative_errors(estimates: Floats, answers: Ints) -> Floats:

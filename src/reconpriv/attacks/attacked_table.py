@@ -16,16 +16,16 @@ from reconpriv.cells.cube import Cube, collect
 from reconpriv.cells.randomness import Key, Randomness, Words, repeatable_key, unit_interval
 from reconpriv.columns.schema import Schema, json_value
 from reconpriv.engines.base import Progress, no_progress
-from reconpriv.errors import InputError
+from reconpriv.errors import InputError, PolicyError
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.measurements import Measurements, prepare_margins
 from reconpriv.policy.exposure import frequency_of, most_exposed
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.policy.sampling_rules import SAMPLING_RULES, private_as_they_are
-from reconpriv.protect.coarsening import pooled, settle
+from reconpriv.protect.coarsening import find_coarsening, pooled
 from reconpriv.protect.margins.plan import count_margins, plan_margins
-from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, UNCOUNTED, MarginPlan, TrialLimits
+from reconpriv.protect.margins.planned import UNCOUNTED, MarginPlan, TrialLimits
 from reconpriv.protect.margins.tables import MarginTable, MarginTotals
 from reconpriv.protect.publish_cube import published_cube
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -219,13 +219,10 @@ class AttackedTable:
         """How a policy makes protection groups of this table."""
         if self.whole is not None:
             return self.whole.coarsening(policy, key)
-        wanted = policy.wanted_protection
-        return settle(wanted, self.schema, self.raw.map_groups, policy.retention, key)
+        return find_coarsening(policy, self.schema, self.raw.map_groups, key)
 
     def margins(self, policy: Policy, key: Key | None) -> MarginPlan:
         """The margins that a policy asks for, with a key's noise or, without one, with none."""
-        if not policy.wanted_margins:
-            return NO_MARGIN_PLAN
         if self.whole is not None:
             return self.whole.margins(policy, key)
         coarsening = self.coarsening(policy, key or attack_key(0))
@@ -270,12 +267,14 @@ class AttackedTable:
 
 def possible_sizes(policy: Policy) -> list[str]:
     """The sampling rules that work with the bound and, where groups are protected, keep totals."""
-    return [
-        size
-        for size in reversed(SAMPLING_RULES)
-        if not (SAMPLING_RULES[size].coins and policy.protect)
-        and replace(policy, sampling=size).can_sample
-    ]
+
+    def works(size: str) -> bool:
+        try:
+            return replace(policy, sampling=size).can_sample
+        except PolicyError:
+            return False
+
+    return [*filter(works, reversed(SAMPLING_RULES))]
 
 
 def dense(cube: Cube, groups: Ints | None = None) -> Ints:

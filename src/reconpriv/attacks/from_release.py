@@ -28,8 +28,8 @@ Guess = Callable[[Publication, Ints], tuple[Ints, Columns]]
 def publication_of(release: ReleaseFolder) -> Publication:
     """What an adversary has of a release: its groups, and its margins."""
     manifest = release.manifest
-    variance = manifest.margins.variance if manifest.margins else 0.0
-    return Publication(manifest.policy, load_cube(release).whole, read_margins(release), variance)
+    cube, tables = load_cube(release).whole, read_margins(release)
+    return Publication(manifest.policy, cube, tables, manifest.margins.variance)
 
 
 def guess_groups(

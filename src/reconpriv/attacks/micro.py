@@ -33,6 +33,7 @@ from reconpriv.columns.schema import json_value
 from reconpriv.estimate.linear import selection_sums
 from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.policy.sampling_rules import SAMPLING_RULES, sample_limits
+from reconpriv.protect.margins.tables import MarginTable
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.counts import ObservedCount
@@ -59,10 +60,10 @@ def attack_micro(
     shuffled = target.shuffled()
     published = shuffled.publication(0, own)
     control = best_estimates(shuffled, published, target.violating(), exposed.values)
-    how = ", from records and margins" if mine.has_margins else ""
+    how, knew = (", from records and margins", KNEW_MORE) if mine.tables else ("", KNEW)
     return AttackResult(
         name="micro",
-        knew=KNEW_MORE if mine.has_margins else KNEW,
+        knew=knew,
         success=rate(
             mine.errors <= tolerance, f"violating groups within the tolerance{how} ({own})"
         ),
@@ -101,9 +102,9 @@ class Measured:
     check: bool
 
     @property
-    def has_margins(self) -> bool:
-        """True if margins are published beside the records."""
-        return bool(self.published[0].tables)
+    def tables(self) -> tuple[MarginTable, ...]:
+        """The margin tables that are published beside the records."""
+        return self.published[0].tables
 
     @property
     def errors(self) -> Floats:
@@ -115,7 +116,7 @@ class Measured:
 
         If margins are published, see :meth:`with_margins`.
         """
-        if self.has_margins:
+        if self.tables:
             return self.with_margins()
         within = self.errors <= self.target.policy.tolerance
         predicted = self._predicted(self.found) if self.check else None
@@ -156,12 +157,12 @@ class Measured:
 
     def figures(self) -> Row:
         """What margins are published; whether any group has more effective trials than allowed."""
-        if not self.has_margins:
+        if not self.tables:
             return {}
         target, published = self.target, self.published[0]
         plan = target.margins(published.policy, None)
         counted = over_limit(target, published, np.arange(target.batch.groups))
-        rows = sum(table.rows for table in published.tables)
+        rows = sum(table.rows for table in self.tables)
         return {
             "ε of the margins": plan.margins.epsilon,
             "σ of the margins": float(np.sqrt(published.variance)),

@@ -14,11 +14,11 @@ from itertools import combinations
 import numpy as np
 
 from reconpriv.cells.cube import Cube
-from reconpriv.columns.schema import Kind, Schema
+from reconpriv.columns.kinds import ORDERED
+from reconpriv.columns.schema import Schema
 from reconpriv.theory.arrays import Floats, Ints
 
 REACHES = (1, 2, 5, 10, 20)
-_ORDERED = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME, Kind.TIME)
 # Entries of the matrices that are added up at a time.
 _AT_ONCE = 1 << 23
 
@@ -77,7 +77,7 @@ def places_of(cube: Cube, attribute: int) -> Ints | None:
     if recoding is not None and recoding.binned:
         place = {label: i for i, label in enumerate(recoding.labels)}
         return np.array([place.get(value, FAR) for value in values.to_pylist()], dtype=np.int64)
-    if column.kind not in _ORDERED or recoding is not None or len(values) > _MANY:
+    if column.kind not in ORDERED or recoding is not None or len(values) > _MANY:
         return None
     # The distinct values of a cube are sorted, a missing one last.
     places = np.arange(len(values), dtype=np.int64)

@@ -57,12 +57,14 @@ def attack_repeat(target: AttackedTable, *, releases: int = 16, worst: int = 5) 
     counts: list[float] = [*_powers(releases)]
     margins, columns = target.policy.wanted_margins, {"releases": counts}
     columns["root mean square error"] = [_error(fresh, truth, k) for k in counts]
+    knew = KNEW
     if margins:
+        knew = KNEW_MORE
         columns["records alone"] = [_error(alone, truth, k) for k in counts]
         columns["ε of the margins"] = [epsilon_of(k * margins.rho, margins.delta) for k in counts]
     return AttackResult(
         name="repeat",
-        knew=KNEW_MORE if margins else KNEW,
+        knew=knew,
         success=success,
         baseline=exposed.within(exposed.shares_of_whole, "the same from the whole table", near),
         control=exposed.within(

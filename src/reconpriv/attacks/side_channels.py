@@ -138,12 +138,8 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
     """Write data, groups and margins again from what they say, and compare bytes."""
     schema, batch = stored.manifest.schema, cube.as_batch()
     own, none = batch.whole, np.zeros(batch.whole.groups, dtype=bool)
-    dealt = None
-    if batch.pools is not None:
-        everything = np.arange(batch.groups)
-        dealt = PublishedCells(
-            batch.public, everything, batch.group_of_cell, batch.value, batch.count
-        )
+    everything = np.arange(batch.groups)
+    dealt = PublishedCells(batch.public, everything, batch.group_of_cell, batch.value, batch.count)
     published = PublishedBatch(
         own.public, np.arange(own.groups), own.group_of_cell, own.value, own.count,
         own.sizes, own.sizes, cube.whole.trials.astype(np.int64), none, none, dealt,
@@ -157,11 +153,10 @@ def _rewritten(stored: ReleaseFolder, cube: Cube) -> Iterator[Channel]:
         grouping = GroupBy(schema, coarsening=stored.manifest.protect)
         publish = lambda _: iter([published])  # noqa: E731
         write_release_files([batch], grouping, publish, Path(work), layout, no_progress)
-        if said := stored.manifest.margins:
-            tables = [PlannedTable(table, 0) for table in read_margins(stored)]
-            write_margins(
-                Path(work), tables, said.asked, said.variance, cube.whole.schema, layout.file_format
-            )
+        said = stored.manifest.margins
+        if tables := [PlannedTable(table, 0) for table in read_margins(stored)]:
+            schema, ending = cube.whole.schema, layout.file_format
+            write_margins(Path(work), tables, said.wanted, said.variance, schema, ending)
         for file in stored.files:
             same = _same(file, Path(work, file.name))
             detail = "same bytes when written from its rows" if same else "other bytes"

@@ -18,7 +18,6 @@ from reconpriv.attacks.result import AttackResult, Row
 from reconpriv.attacks.statistics import Rate, rate, relative_error, root_mean_square
 from reconpriv.policy.exposure import frequency_of
 from reconpriv.protect.kernel import Kernel, excess_over
-from reconpriv.protect.margins.planned import UNCOUNTED
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.margins.concentrated import epsilon_of
 
@@ -229,10 +228,7 @@ def _state(target: AttackedTable, records: Ints) -> State:
 
 def _kernel(table: AttackedTable) -> Kernel:
     policy, key = table.policy, attack_key(0)
-    counted = (
-        table.margins(policy, key).counted if policy.sampling_rule.counts_margins else UNCOUNTED
-    )
-    return Kernel(table.schema, policy, key, counted)
+    return Kernel(table.schema, policy, key, table.margins(policy, key).counted)
 
 
 def _together(target: AttackedTable, seen: Ints, groups: Ints) -> Floats:

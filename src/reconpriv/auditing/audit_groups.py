@@ -140,10 +140,7 @@ def join_parts(
     counts = sum((part.counts for part in parts), Counter[str]())
     distribution = np.sum([part.distribution for part in parts], axis=0).tolist()
     found = _worst_of((entry for part in parts for entry in part.worst), worst)
-    margins = None
-    if plan.published:
-        costs = (part.margins for part in parts)
-        margins = margin_cost(plan, costs, policy.unprotected().publishable(), schema)
+    costs = (part.margins for part in parts)
     reported: dict[str, Any] = {name: counts[name] for name in _REPORTED}
     classes = [one for part in parts for one in part.classes]
     return AuditReport(
@@ -163,7 +160,7 @@ def join_parts(
             policy=policy,
             domain_size=schema.domain_size,
         ),
-        margins=margins,
+        margins=margin_cost(plan, costs, policy.unprotected().publishable(), schema),
         classes=EquivalenceClasses.of(classes) if classes else None,
         **reported,
     )

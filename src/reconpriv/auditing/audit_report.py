@@ -18,12 +18,13 @@ from reconpriv.auditing.giveaways import Giveaway
 from reconpriv.auditing.obstacles import UNIQUE, Obstacle, People
 from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.auditing.verdicts import GroupVerdict
+from reconpriv.columns.schema import sections
 from reconpriv.messages.readable import Readable
 from reconpriv.messages.remedies import Advice
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.promise import ONE_ROW, REFUSED, not_promised, promise
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
-from reconpriv.protect.margins.planned import MarginCost
+from reconpriv.protect.margins.planned import NO_MARGIN_COST, MarginCost
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,8 +36,8 @@ class AuditReport(Readable):
     ``errors`` are those of the analysts' counts. If the effect of each column was not computed,
     ``columns_note`` says why.
     ``exposed_groups`` have an exposed value; in ``unattainable_groups`` no number of trials is
-    private. ``margins`` is there if the policy asks for margins: what they cost the groups. With
-    ``protection`` the groups are protection groups. ``dropped`` records have no sensitive value;
+    private. ``margins`` are what margins cost the groups. With a ``protection`` of any column the
+    groups are protection groups. ``dropped`` records have no sensitive value;
     they are left out and not among the ``records``. ``giveaways`` are public columns that tell the
     sensitive value, ``people`` is there if the person's number is known, ``obstacles`` are reasons
     not to publish beside nearly unique columns, and ``hints`` say what would make a better release.
@@ -60,7 +61,7 @@ class AuditReport(Readable):
     columns: tuple[ColumnRisk, ...] = ()
     columns_note: str = ""
     errors: ExpectedErrors | None = None
-    margins: MarginCost | None = None
+    margins: MarginCost = NO_MARGIN_COST
     warnings: tuple[str, ...] = ()
     protection: Coarsening = NO_COARSENING
     dropped: int = 0
@@ -109,7 +110,7 @@ class AuditReport(Readable):
     @property
     def group_word(self) -> str:
         """What its groups are called."""
-        return "protection group" if self.protection else "group"
+        return self.protection.group_word
 
     @property
     def groups_sentence(self) -> str:
@@ -187,9 +188,8 @@ class AuditReport(Readable):
             parts.insert(0, identifier_sentence(self.columns, self.records, before=before))
         elif found := identifier_sentence(self.columns, self.records):
             parts.append(found)
-        if self.margins:
-            parts.append(self.margins.sentence)
-        return (*(one.sentence for one in self.obstacles), *parts)
+        parts.append(self.margins.sentence)
+        return (*(one.sentence for one in self.obstacles), *filter(None, parts))
 
     @property
     def sentence(self) -> str:
@@ -216,9 +216,9 @@ class AuditReport(Readable):
                 for low, high, groups, records in self.size_distribution
             ],
             "worst": [verdict.as_dict() for verdict in self.worst],
-            **({"equivalence_classes": self.classes.as_dict()} if self.classes else {}),
-            **({"margins": self.margins.as_dict()} if self.margins else {}),
-            **({"protection": self.protection.as_dict()} if self.protection else {}),
+            **sections(
+                equivalence_classes=self.classes, margins=self.margins, protection=self.protection
+            ),
             "warnings": list(self.warnings),
         }
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from reconpriv.cells.cell_batch import CellBatch, Encoded, unify
 from reconpriv.cells.cube import CellKeeper
+from reconpriv.columns.kinds import ORDERED
 from reconpriv.columns.schema import Kind, Schema, Value
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import listed
@@ -169,7 +170,6 @@ TOLD_OF_VALUE = 0.9  # likewise for the people who hold one value, and for those
 LEAST_PEOPLE = 20  # too few people say nothing about a column
 _NEIGHBOURS = (1, 8, 64, 512)  # how many successive numbers or dates are taken together
 _PAIRED_CELLS = 1 << 21  # cells looked at for all pairs of columns together
-_ORDERED = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME, Kind.TIME)
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def told_alone(joint: JointCounts, harmless: Collection[Value]) -> tuple[Giveawa
         rank = _spelled_numbers(pairs.values) if column.kind is Kind.STRING else None
         code = pairs.code if rank is None else rank[pairs.code]
         # An adversary also looks at similar numbers.
-        ordered = column.kind in _ORDERED or rank is not None
+        ordered = column.kind in ORDERED or rank is not None
         each = (
             guess(code // step, pairs.sensitive, pairs.count, m, int(held.argmax()))
             for step in (_NEIGHBOURS if ordered else (1,))

@@ -58,8 +58,8 @@ class SingleRecords:
 
     @property
     def columns(self) -> str:
-        """What sets a record apart; values are dealt within a protection group."""
-        return "the coarsened columns" if self.policy.protect else "the public columns"
+        """What sets a record apart."""
+        return self.policy.wanted_protection.apart
 
     @property
     def _how_many(self) -> str:

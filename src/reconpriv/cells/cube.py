@@ -222,6 +222,11 @@ def with_protection(dealt: Cube, whole: Cube, within: Ints) -> Cube:
     return replace(dealt, trials=trials, pools=Pools(whole, within))
 
 
+def resting_on(cube: Cube, whole: Cube) -> Cube:
+    """The cells of a cube whose protection groups are replaced, for example by their trials."""
+    return whole if cube.pools is None else with_protection(cube, whole, cube.within)
+
+
 @dataclass
 class CellKeeper:
     """Keeps the cells of a pass for later use, unless there are more than the limit."""

@@ -27,6 +27,7 @@ class Kind(Enum):
 
 NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 DATES = (Kind.DATE, Kind.DATETIME)
+ORDERED = (*NUMBERS, *DATES, Kind.TIME)
 
 
 def value_text(kind: Kind, value: Any) -> str:

@@ -183,6 +183,11 @@ def choose_columns(
     return ColumnRoles(chosen, tuple(kept), persons[0] if persons else None).publishable()
 
 
+def sections(**parts: Any) -> dict[str, Any]:
+    """The parts of a document that say something, as plain values; empty ones are left out."""
+    return {name: part.as_dict() for name, part in parts.items() if part}
+
+
 def _two_roles(name: str, first: str, second: str) -> InputError:
     """The error for a column that was given two roles."""
     return InputError(

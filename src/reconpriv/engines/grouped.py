@@ -12,8 +12,10 @@ from reconpriv.engines.base import Engine, Progress, T, no_progress
 from reconpriv.engines.local import LocalEngine
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import Coarsening
+from reconpriv.protect.coarsening import find_coarsening
 from reconpriv.protect.group_by import GroupBy
-from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
+from reconpriv.protect.margins.plan import planned_margins
+from reconpriv.protect.margins.planned import MarginPlan
 
 
 @dataclass(frozen=True)
@@ -40,23 +42,14 @@ class GroupedTable:
 
     def protected(self, policy: Policy, key: Key) -> GroupedTable:
         """The same table by the protection groups that a policy asks for."""
-        from reconpriv.protect.coarsening import settle  # noqa: PLC0415 - few policies ask for any
-
-        wanted = policy.wanted_protection
-        if not wanted:
-            return self
-        schema = self.grouping.schema
-        return self.coarsened(settle(wanted, schema, self.map_groups, policy.retention, key))
+        found = find_coarsening(policy, self.grouping.schema, self.map_groups, key)
+        return self.coarsened(found)
 
     def margins(self, policy: Policy, key: Key | None) -> MarginPlan:
         """The margins that a policy asks for, in a pass of their own; without a key, no noise.
 
         What they tell about a group depends on all groups.
         """
-        if not policy.wanted_margins:
-            return NO_MARGIN_PLAN
-        from reconpriv.protect.margins.plan import planned_margins  # noqa: PLC0415 - takes a while
-
         return planned_margins(self.map_groups, policy, self.grouping.group_schema, key)
 
     def batches(self) -> Iterator[CellBatch]:

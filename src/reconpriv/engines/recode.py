@@ -10,6 +10,7 @@ from typing import Any
 
 from reconpriv.columns.declared_bins import Bins, declared_bins
 from reconpriv.columns.declared_groups import declared_groups, unused_note
+from reconpriv.columns.kinds import DATES, NUMBERS
 from reconpriv.columns.recoding import (
     LAST_YEAR,
     Recoding,
@@ -25,8 +26,6 @@ from reconpriv.engines.base import Engine
 from reconpriv.errors import InputError
 from reconpriv.messages.remedies import AS_TEXT, Control, Remedy, either
 
-_NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
-_DATES = (Kind.DATE, Kind.DATETIME)
 _GROUPED = (Kind.STRING, Kind.INTEGER, Kind.BOOLEAN, Kind.DATE)
 
 
@@ -165,7 +164,7 @@ def _bins_of_before(
     inside = (
         place is not None and low <= place and (high is None or place <= high) for place in places
     )
-    if column.kind not in (_DATES if said.dated else _NUMBERS) or not all(inside):
+    if column.kind not in (DATES if said.dated else NUMBERS) or not all(inside):
         raise InputError(f"Column {column.name!r} holds values outside the bins of the release.")
     return said
 
@@ -173,8 +172,8 @@ def _bins_of_before(
 def _check_kind(column: Column, said: Bins) -> None:
     """Refuse bins of numbers for other values, and periods for what is no date."""
     what = f"Column {column.name!r} holds {column.kind.value} values"
-    if column.kind not in _NUMBERS and said.period is None:
-        if column.kind in _DATES:
+    if column.kind not in NUMBERS and said.period is None:
+        if column.kind in DATES:
             way = Remedy("bin it by month, quarter or year", Control.BIN)
             raise InputError(f"{what}, which have no bins of numbers.", hint=way)
         raise InputError(
@@ -184,7 +183,7 @@ def _check_kind(column: Column, said: Bins) -> None:
                 Remedy("turn it into a number", Control.SQL),
             ),
         )
-    if column.kind not in _DATES and said.period is not None:
+    if column.kind not in DATES and said.period is not None:
         raise InputError(
             f"{what}; {said.period}s are for dates.",
             hint=Remedy("turn it into a date", Control.SQL)
@@ -217,7 +216,7 @@ def _check_groups(engine: Engine, column: Column, said: Recoding) -> str:
         raise InputError(
             f"Column {name!r} holds {column.kind.value} values, which cannot be grouped one by"
             " one.",
-            hint=Remedy("bin it", Control.BIN) if column.kind in _NUMBERS else AS_TEXT,
+            hint=Remedy("bin it", Control.BIN) if column.kind in NUMBERS else AS_TEXT,
         )
     if said.rest is not None:
         return unused_note(said, engine.texts(column, said, known=True))

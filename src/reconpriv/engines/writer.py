@@ -61,7 +61,7 @@ def write_release_files(
                 progress("publishing", totals["records"] / max(schema.records, 1))
 
     def rows() -> Iterator[tuple[list[Encoded], Ints]]:
-        if in_order is None or not grouping.coarsening:
+        if in_order is None or group_schema == schema:
             for cells in published_cells():
                 value = Encoded(cells.value.astype(np.int32), domain)
                 yield [*(column.take(cells.group) for column in cells.public), value], cells.count

@@ -29,6 +29,7 @@ from reconpriv.ask.question import Question
 from reconpriv.ask.selections import Selected
 from reconpriv.ask.sql.text import written_condition, written_name
 from reconpriv.cells.cube import Cells, Cube
+from reconpriv.columns.kinds import NUMBERS
 from reconpriv.columns.recoding import Recoding, plain
 from reconpriv.columns.schema import Column, Kind, Schema, Value, parse_value
 from reconpriv.engines.local import Evaluator
@@ -36,7 +37,6 @@ from reconpriv.errors import InputError
 from reconpriv.estimate.totals import Number
 from reconpriv.theory.arrays import Floats, Ints
 
-_NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 Scores = Mapping[Any, float]
 
 
@@ -167,7 +167,7 @@ def has_numbers(schema: Schema, name: str, *, ranked: bool = False) -> bool:
 def _has_numbers(column: Column, recoding: Recoding | None, *, ranked: bool) -> bool:
     if recoding is not None:
         return recoding.numeric or ranked
-    return column.kind in _NUMERIC
+    return column.kind in NUMBERS
 
 
 def _sensitive(

@@ -425,5 +425,5 @@ def _figure(
         groups=int(whole.groups[row]),
         trials=float(whole.trials[row]),
         remarks=remarks,
-        margins=answerer.margins and settings.how.margins and not exact,
+        margins=answerer.told(margins=settings.how.margins).rows > 0 and not exact,
     )

@@ -94,7 +94,7 @@ def learn(
                 names, model.categories_, model.feature_log_prob_, model.kept_, strict=True
             )
         },
-        margins=margins and randomised and release.answerer.margins,
+        margins=randomised and release.answerer.told(margins=margins).rows > 0,
         **figures,
     )
 

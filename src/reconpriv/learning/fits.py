@@ -12,13 +12,14 @@ from reconpriv.ask.comparisons import unknown_column
 from reconpriv.ask.selections import Selected
 from reconpriv.ask.sql.text import written_name
 from reconpriv.columns.given_values import given_values
+from reconpriv.columns.kinds import NUMBERS
 from reconpriv.columns.schema import Schema, Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import coin_flips
 from reconpriv.estimate.measures import has_numbers
 from reconpriv.learning.fitting import Classes, ModelRows, Options, PreparedModel, classes_of
 from reconpriv.learning.regression import EXACT, OPEN, Regression, coefficients
-from reconpriv.learning.terms import NUMERIC, ModelTerm, as_numbers, read_features, shown
+from reconpriv.learning.terms import ModelTerm, as_numbers, read_features, shown
 from reconpriv.theory.arrays import Floats
 from reconpriv.theory.estimation.regression import (
     fit_linear,
@@ -199,7 +200,7 @@ def _check_outcome(answerer: Answerer, outcome: str, features: Sequence[str]) ->
             " public number.",
             hint=_instead(schema, outcome, features),
         )
-    if kinds[outcome] not in NUMERIC:
+    if kinds[outcome] not in NUMBERS:
         binned = has_numbers(schema, outcome)
         what = "bins" if binned else f"{kinds[outcome].value} values"
         raise InputError(

@@ -128,7 +128,7 @@ def gather(
     if not sums.records.sum() > 0:
         raise InputError("No record satisfies the condition.")
     group_row = None
-    if margins and answerer.margins and few_groups(answerer):
+    if answerer.told(margins=margins).rows and few_groups(answerer):
         group_row = rows.of(answerer.cube)
     return ModelRows(sums, counts_of(sums, answerer.design), tuple(rows.keys), answerer, group_row)
 
@@ -285,7 +285,8 @@ class PreparedModel:
         found = [ABOUT, *self.selected.remarks]
         if not self.answerer.design.sampling_rule.trials_known:
             found.append(approximate(self.answerer.design.sampling_rule))
-        if self.options.margins and self.answerer.margins and not few_groups(self.answerer):
+        told = self.answerer.told(margins=self.options.margins)
+        if told.rows and not few_groups(self.answerer):
             found.append(TOO_MANY)
         return found
 

@@ -147,7 +147,7 @@ def independence_of(
         sums.observed, sums.scaled_observed, sums.noise + _rounding(answerer, table, sums)
     )
     remarks = []
-    used = margins and answerer.margins
+    used = answerer.told(margins=margins).rows > 0
     if used and sums.observed.size**2 > _MOST_PAIRS:
         used = False
         remarks.append(TOO_MANY)

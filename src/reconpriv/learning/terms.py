@@ -11,11 +11,11 @@ import numpy as np
 
 from reconpriv.answers.answerer import Answerer
 from reconpriv.ask.comparisons import unknown_column, unknown_value
-from reconpriv.columns.schema import Kind, Value
+from reconpriv.columns.kinds import NUMBERS
+from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
 from reconpriv.theory.arrays import Floats, Ints
 
-NUMERIC = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
 INTERCEPT = "Intercept"
 _COLLINEAR = 1e-9  # what is left of a column when those before it are taken out, squared
 _AS_CATEGORY = re.compile(r"C\((.*)\)", re.DOTALL)
@@ -143,7 +143,7 @@ def read_features(features: Sequence[str] | str, answerer: Answerer) -> list[Fea
             raise unknown_column(name, list(kinds))
         if any(name == one.column for one in found):
             raise InputError(f"Column {name!r} is named twice among the features.")
-        found.append(Feature(name, kinds[name] in NUMERIC and not category, str(text)))
+        found.append(Feature(name, kinds[name] in NUMBERS and not category, str(text)))
     return found
 
 

@@ -222,7 +222,7 @@ class Account:
             )
         spent = [one.rho for one in finished if one.rho is not None]
         margins = self.policy.wanted_margins
-        if spent and margins:
+        if spent and margins.rho:
             self.warnings.append(
                 "The margins of the series add up: unless the table is unchanged, ρ is now as much"
                 f" as {sum(spent) + margins.rho:.4g}."
@@ -264,7 +264,7 @@ class Account:
             "roles": sorted(role_marks(self._roles, self._mark)),
             "known": open_marks(self.schema),
             "policy": {name: said[name] for name in said if name not in _NOT_TOLD},
-            "rho": margins.rho if margins else None,
+            "rho": margins.rho or None,
             "second_sample": standing.second,
             "role_change": bool(standing.clashes) and not standing.begun,
             "counted": True,

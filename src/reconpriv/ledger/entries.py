@@ -45,13 +45,13 @@ class Fingerprint:
             how = {} if recoding is None else recoding.as_dict()
             return hashed(b"column", column.name.encode(), column.kind.value.encode(), _text(how))
 
-        column, protection = schema.sensitive, policy.wanted_protection
+        column, said = schema.sensitive, policy.wanted_protection.as_dict()
         return cls(
             hashed(b"sensitive", column.name.encode()),
             hashed(b"domain", *(encoded(column, value) for value in schema.domain)),
             tuple(sorted(hashed(b"public", one.name.encode()) for one in schema.public)),
             tuple(sorted(described(one) for one in schema.public)),
-            hashed(b"protect", _text(protection.as_dict())) if protection else None,
+            hashed(b"protect", _text(said)) if said else None,
             float(policy.retention),
         )
 

@@ -71,7 +71,7 @@ def protect_parts(protection: Protection, file_of: FileOf) -> list[Part]:
 
 def margin_parts(margins: Margins) -> list[Part]:
     """The options that stand for margins; defaults are left out."""
-    if not margins:
+    if not margins.rho:
         return [("--margins", "0")]
     epsilon = margins.round_epsilon
     parts: list[Part] = [

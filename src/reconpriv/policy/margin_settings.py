@@ -177,13 +177,18 @@ def named_tables(tables: Iterable[str | Sequence[str]] | str) -> tuple[TableName
     return tuple(found)
 
 
-def as_margins(margins: Margins | float | None) -> Margins | None:
+def as_margins(margins: Margins | float | None) -> Margins:
     """Margins from whatever a policy was given: an object, an ε, or nothing."""
-    if margins is None or isinstance(margins, Margins):
-        return margins
-    if isinstance(margins, bool) or not isinstance(margins, int | float):
-        raise PolicyError(
-            f"Margins are given by their ε, or as Margins(…); got {margins!r}.",
-            hint="For example 1.0, or Margins(rho=0.015).",
-        )
-    return Margins(margins)
+    match margins:
+        case None:
+            return NO_MARGINS
+        case Margins():
+            return margins
+        case bool():
+            pass
+        case int() | float():
+            return Margins(margins)
+    raise PolicyError(
+        f"Margins are given by their ε, or as Margins(…); got {margins!r}.",
+        hint="For example 1.0, or Margins(rho=0.015).",
+    )

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from reconpriv.columns.schema import Schema, Value, json_value
+from reconpriv.columns.schema import Schema, Value, json_value, sections
 from reconpriv.errors import PolicyError
 from reconpriv.messages.arguments import is_list
 from reconpriv.messages.phrases import listed
 from reconpriv.messages.shares import check_relative_error, check_share
 from reconpriv.policy.exposure import check_exposed_above, harmless_flags
-from reconpriv.policy.margin_settings import NO_MARGINS, Margins, as_margins
+from reconpriv.policy.margin_settings import Margins, as_margins
 from reconpriv.policy.old_names import by_keyword
-from reconpriv.policy.protection import NO_PROTECTION, Protection, as_protection
+from reconpriv.policy.protection import Protection, as_protection
 from reconpriv.policy.sampling_rules import PAPER, SAMPLING_RULES, SamplingRule
 from reconpriv.theory.perturbation import check_retention
 from reconpriv.theory.tails.bounds import BOUNDS, Bound, TailBound, resolve_bound
 from reconpriv.theory.tails.privacy import Parameters
 
 UNATTAINABLE = ("refuse", "one-trial")
+_EXPOSURE = ("exposed_above", "harmless")
+_OPTIONAL = ("margins", "protect", *_EXPOSURE)
 
 __all__ = ["SAMPLING_RULES", "UNATTAINABLE", "Parameters", "Policy"]
 
@@ -78,8 +80,8 @@ class Policy:
                 f"There is no treatment of unattainable groups called {self.unattainable!r}.",
                 hint=f"Choose one of: {', '.join(UNATTAINABLE)}.",
             )
-        object.__setattr__(self, "margins", as_margins(self.margins))
-        object.__setattr__(self, "protect", as_protection(self.protect))
+        object.__setattr__(self, "margins", as_margins(self.margins) or None)
+        object.__setattr__(self, "protect", as_protection(self.protect) or None)
         self._check_protection()
         object.__setattr__(self, "exposed_above", check_exposed_above(self.exposed_above))
         if isinstance(self.harmless, str) or not is_list(self.harmless):
@@ -105,9 +107,7 @@ class Policy:
 
     def _check_protection(self) -> None:
         """Refuse what protection groups do not go together with."""
-        if not self.protect:
-            return
-        if self.sampling_rule.coins:
+        if self.sampling_rule.coins and self.wanted_protection.columns:
             others = [repr(one.name) for one in SAMPLING_RULES.values() if not one.coins]
             raise PolicyError(
                 "Protection beyond the micro group needs exact totals, which the coin flips of"
@@ -118,7 +118,7 @@ class Policy:
     @property
     def wanted_protection(self) -> Protection:
         """The protection as an object; that of no column if there is none."""
-        return as_protection(self.protect) or NO_PROTECTION
+        return as_protection(self.protect)
 
     def unprotected(self) -> Self:
         """The policy for protection groups: they are micro groups of the coarse table."""
@@ -153,7 +153,7 @@ class Policy:
     @property
     def wanted_margins(self) -> Margins:
         """The margins as an object; those of no table if there are none."""
-        return as_margins(self.margins) or NO_MARGINS
+        return as_margins(self.margins)
 
     @property
     def tail_bound(self) -> Bound:
@@ -208,13 +208,11 @@ class Policy:
             f"Policy(retention={self.retention!r}, tolerance={self.tolerance!r},"
             f" doubt={self.doubt!r}, bound={name}, sampling={self.sampling!r},"
             f" unattainable={self.unattainable!r}"
-            f"{f', margins={self.margins!r}' if self.margins else ''}"
-            f"{f', protect={self.protect!r}' if self.protect else ''}"
-            f"{''.join(f', {name}={value!r}' for name, value in self._exposure().items())})"
+            f"{''.join(f', {name}={value!r}' for name, value in self._given(_OPTIONAL).items())})"
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The policy as plain values, for JSON."""
+        """The fields by name, bound and values as texts and numbers; empty parts are left out."""
         return {
             "retention": self.retention,
             "tolerance": self.tolerance,
@@ -222,19 +220,17 @@ class Policy:
             "bound": self.tail_bound.name,
             "sampling": self.sampling,
             "unattainable": self.unattainable,
-            **({"margins": self.wanted_margins.as_dict()} if self.margins else {}),
-            **({"protect": self.wanted_protection.as_dict()} if self.protect else {}),
+            **sections(margins=self.wanted_margins, protect=self.wanted_protection),
             **self.exposure_as_dict(),
         }
 
     def exposure_as_dict(self) -> dict[str, Any]:
-        """What counts as exposed, as plain values; empty if everything does."""
-        plain = self._exposure()
+        """The fields that say what counts as exposed; empty if everything does."""
+        plain = self._given(_EXPOSURE)
         if self.harmless:
             plain["harmless"] = [json_value(value) for value in self.harmless]
         return plain
 
-    def _exposure(self) -> dict[str, Any]:
-        """The fields that say what counts as exposed, without those at their defaults."""
-        names = ("exposed_above", "harmless")
+    def _given(self, names: Sequence[str]) -> dict[str, Any]:
+        """Those of some fields that are not at their defaults, which are empty."""
         return {name: getattr(self, name) for name in names if getattr(self, name)}

@@ -57,6 +57,11 @@ class Protection:
         return {name for name, declared in self.columns if declared == IGNORED}
 
     @property
+    def apart(self) -> str:
+        """The columns that set a record apart: values are dealt within a protection group."""
+        return "the coarsened columns" if self.columns else "the public columns"
+
+    @property
     def merges(self) -> bool:
         """Whether a coarsening is to be found from randomised counts."""
         return any(declared == MERGED for _, declared in self.columns)
@@ -77,15 +82,18 @@ class Protection:
 NO_PROTECTION = Protection(())
 
 
-def as_protection(protect: Protection | Mapping[str, Any] | None) -> Protection | None:
+def as_protection(protect: Protection | Mapping[str, Any] | None) -> Protection:
     """Protection from whatever a policy was given: an object, a dictionary, or nothing."""
-    if protect is None or isinstance(protect, Protection):
-        return protect
-    if not isinstance(protect, Mapping):
-        raise PolicyError(
-            f"Protection is a dictionary of column: coarsening; got {protect!r}.", hint=HOW
-        )
-    return Protection.of(protect)
+    match protect:
+        case None:
+            return NO_PROTECTION
+        case Protection():
+            return protect
+        case Mapping():
+            return Protection.of(protect)
+    raise PolicyError(
+        f"Protection is a dictionary of column: coarsening; got {protect!r}.", hint=HOW
+    )
 
 
 def _declared(name: str, said: Any) -> Declared:
@@ -150,7 +158,12 @@ class Coarsening:
         return tuple(name for name, _ in self.columns)
 
     @property
-    def asked(self) -> Protection:
+    def group_word(self) -> str:
+        """What the groups are called that a policy makes a promise about."""
+        return "protection group" if self.columns else "group"
+
+    @property
+    def wanted(self) -> Protection:
         """What a policy says to get it."""
         return Protection(tuple((name, said or IGNORED) for name, said in self.columns))
 

@@ -22,15 +22,17 @@ from reconpriv.cells.cube import Cube, collect, with_protection
 from reconpriv.cells.randomness import Key, Randomness, perturb_words, purpose
 from reconpriv.columns.declared_bins import Bins
 from reconpriv.columns.declared_groups import unused_note
+from reconpriv.columns.kinds import NUMBERS, ORDERED
 from reconpriv.columns.recoding import MOST_LABELS, Recoding, bins_between, bins_of_width
 from reconpriv.columns.schema import Column, Kind, Schema, Value, require_columns, value_text
 from reconpriv.errors import InputError
+from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import (
     IGNORED,
     MERGED,
+    NO_COARSENING,
     Coarsening,
     Declared,
-    Protection,
     as_interval,
     coarse_labels,
 )
@@ -75,7 +77,7 @@ def coarse_columns(schema: Schema, coarsening: Coarsening) -> Coarse | None:
                 found.append(Encoded(labels.codes[own.codes], labels.values))
         return tuple(found)
 
-    return coarse if coarsening else None
+    return coarse if coarsening.columns else None
 
 
 def pooled(batch: CellBatch, schema: Schema, coarsening: Coarsening) -> CellBatch:
@@ -102,7 +104,11 @@ def coarsen(cube: Cube, coarsening: Coarsening) -> Coarsened:
 
 def pooled_cube(cube: Cube, coarsening: Coarsening) -> Cube:
     """The cells with the protection groups that they make up; every record is a trial."""
-    return with_protection(cube, *coarsen(cube, coarsening)) if coarsening else cube
+    batch = pooled(cube.as_batch(), cube.schema, coarsening)
+    if batch.pools is None:
+        return cube
+    whole = collect([batch.whole], coarsening.coarse(cube.schema), coins=cube.coins)
+    return with_protection(cube, whole, batch.within)
 
 
 def _groups(codes: list[NDArray[np.int32]], groups: int) -> tuple[NDArray[np.int32], Ints]:
@@ -129,20 +135,19 @@ class ValueCounts:
     counts: Ints
 
 
-def settle(
-    protection: Protection, schema: Schema, map_groups: MapGroups, retention: float, key: Key
-) -> Coarsening:
-    """What each column becomes, which depends on its values.
+def find_coarsening(policy: Policy, schema: Schema, map_groups: MapGroups, key: Key) -> Coarsening:
+    """What a policy makes of each column, which depends on its values.
 
     Only a merge looks at sensitive values, and only at randomised ones; ``key`` randomises them.
     """
+    protection = policy.wanted_protection
     require_columns(schema.public, protection.names, "a column to protect over")
     if not protection.columns:
-        return Coarsening(())
+        return NO_COARSENING
     declared = dict(protection.columns)
     places = tuple(i for i, one in enumerate(schema.public) if one.name in declared)
     merged = tuple(i for i in places if declared[schema.public[i].name] == MERGED)
-    parts = map_groups(CountValues(schema, places, merged, retention, key))
+    parts = map_groups(CountValues(schema, places, merged, policy.retention, key))
     found: list[tuple[str, Recoding | None]] = []
     notes: list[str] = []
     for number, place in enumerate(places):
@@ -163,7 +168,7 @@ def settle(
 
 @dataclass(frozen=True)
 class CountValues:
-    """Counts values for :func:`settle` in a part of the table; picklable, so tasks can carry it."""
+    """Counts values for a coarsening in a part of the table; picklable, so tasks can carry it."""
 
     schema: Schema
     places: tuple[int, ...]
@@ -225,8 +230,6 @@ def _bins(column: Column, fine: Recoding | None, said: Bins, values: list[Value]
 
 
 LEVEL = 0.05  # values that differ at this level of significance stay apart
-_NUMBERS = (Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL)
-_TIMES = (Kind.DATE, Kind.DATETIME, Kind.TIME)
 _LISTED = 3  # values that the label of a merged group lists
 
 
@@ -275,10 +278,10 @@ def merged_values(column: Column, fine: Recoding | None, known: pa.Array, counts
     present = [i for i, value in enumerate(values) if value is not None]
     if not present:
         raise InputError(f"Column {column.name!r} has no value in any record.")
-    numeric = fine.numeric if fine is not None else column.kind in _NUMBERS
+    numeric = fine.numeric if fine is not None else column.kind in NUMBERS
     if numeric:
         present.sort(key=lambda i: as_interval(column, fine, values[i])[0])
-    ordered = numeric or (fine.binned if fine is not None else column.kind in _TIMES)
+    ordered = numeric or (fine.binned if fine is not None else column.kind in ORDERED)
     found = merge(counts[present].astype(np.float64), ordered=ordered)
     runs = [[values[present[i]] for i in run] for run in found]
     if not numeric:

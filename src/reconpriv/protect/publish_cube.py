@@ -11,7 +11,7 @@ import numpy as np
 from reconpriv.cells.cube import Cube, collect, with_protection
 from reconpriv.cells.randomness import Key
 from reconpriv.policy.policy import Policy
-from reconpriv.protect.coarsening import pooled, settle
+from reconpriv.protect.coarsening import find_coarsening, pooled
 from reconpriv.protect.kernel import Kernel, PublishedCells
 from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
 
@@ -21,7 +21,7 @@ def published_cube(raw: Cube, policy: Policy, key: Key, counted: TrialLimits = U
 
     ``counted`` lowers the limits of trials by what margins are worth.
     """
-    coarsening = settle(policy.wanted_protection, raw.schema, raw.map_groups, policy.retention, key)
+    coarsening = find_coarsening(policy, raw.schema, raw.map_groups, key)
     batch = pooled(raw.as_batch(), raw.schema, coarsening)
     kernel = Kernel(coarsening.coarse(raw.schema), policy, key, counted)
     pieces = list(kernel(batch))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from reconpriv.columns.schema import Column
 from reconpriv.engines.base import WrittenFile
-from reconpriv.policy.margin_settings import NEIGHBOURS, Margins
+from reconpriv.policy.margin_settings import NEIGHBOURS, NO_MARGINS, Margins
 from reconpriv.protect.margins.planned import DescribedTable
 
 _MEDIA_TYPES = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
@@ -96,6 +96,9 @@ class Files:
         return described | hashes
 
 
+NO_FILES = Files((), (), 0, 0)
+
+
 class Resource(NamedTuple):
     """A part of a release: its files, its columns as stored, and which of them the table lacks."""
 
@@ -108,16 +111,22 @@ class Resource(NamedTuple):
 class DescribedMargins:
     """The margins of a release: their privacy, their noise, their tables and their files.
 
+    Without a table they are those of a release that has none, false as a condition.
+
     ``names`` are those of the two columns that hold the name of a table and a noisy count.
     """
 
-    rho: float
-    epsilon: float
-    delta: float
-    variance: float
-    tables: tuple[DescribedTable, ...]
-    names: tuple[str, str]
-    files: Files
+    rho: float = 0.0
+    epsilon: float = 0.0
+    delta: float = 0.0
+    variance: float = 0.0
+    tables: tuple[DescribedTable, ...] = ()
+    names: tuple[str, str] = _NAMES
+    files: Files = NO_FILES
+
+    def __bool__(self) -> bool:
+        """True if any table is published."""
+        return bool(self.tables)
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any], files: Files) -> Self:
@@ -139,8 +148,10 @@ class DescribedMargins:
         return cls(rho, epsilon, delta, variance, tables, (table, count), files)
 
     @property
-    def asked(self) -> Margins:
+    def wanted(self) -> Margins:
         """What a policy says to get them."""
+        if not self.tables:
+            return NO_MARGINS
         tables = [table.columns for table in self.tables]
         return Margins(rho=self.rho, delta=self.delta, tables=tables)
 
@@ -152,3 +163,6 @@ class DescribedMargins:
             "tables": [table.as_dict() for table in self.tables],
             "columns": dict(zip(_NAMES, self.names, strict=True)),
         }
+
+
+NO_MARGIN_FILES = DescribedMargins()

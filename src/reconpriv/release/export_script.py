@@ -206,8 +206,8 @@ def export_script(
         about["value"] = program.literal(sensitive, one.holding, parquet=parquet)
         return filled(program.holders, about)
 
-    about = [*_ABOUT, *([_POOLED] if manifest.pooled else [])]
-    about += [*([_MARGINS] if manifest.margins else []), _LAST]
+    beside = ((_POOLED, manifest.pooled), (_MARGINS, manifest.margins.tables))
+    about = [*_ABOUT, *(text for text, there in beside if there), _LAST]
     comments = [line for one in about for line in _comment(filled(one, parts), *program.comment)]
     lines = [*comments, filled(program.head, parts), *map(answer, answers)]
     ends = [program.tail] if name in ("R", "SAS") else []

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from reconpriv.cells.cell_batch import CellBatch
-from reconpriv.cells.cube import Cells, Cube, collect, with_protection
+from reconpriv.cells.cube import Cells, Cube, collect, resting_on
 from reconpriv.engines.base import memory_bytes
 from reconpriv.engines.local import LocalEngine, read_all
 from reconpriv.errors import InputError, ReleaseError
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
-from reconpriv.protect.coarsening import coarsen
+from reconpriv.protect.coarsening import pooled_cube
 from reconpriv.protect.group_by import GroupBy
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.manifest import DATA, GROUPS
@@ -50,9 +50,8 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
                 break
         else:
             return _with_groups(collect(kept, manifest.schema, coins=coins), stored, memory)
-        of_groups = manifest.group_schema if manifest.protect else None
         every = chain(kept, batches)
-        cells = store(every, manifest.schema, coins=coins, group_schema=of_groups)
+        cells = store(every, manifest.schema, coins=coins, group_schema=manifest.group_schema)
     if rule.trials_public:
         cells.whole.set_trials(_published_trials(cells.whole, stored, memory))
     elif not rule.trials_known:
@@ -70,11 +69,9 @@ def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
 
 def _with_groups(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
     """The cells with the protection groups that they rest on, and their trials."""
-    if not stored.manifest.protect:
-        return _with_trials(cube, stored, memory)
     with _matching_protection(stored):
-        whole, within = coarsen(cube, stored.manifest.protect)
-    return with_protection(cube, _with_trials(whole, stored, memory), within)
+        cube = pooled_cube(cube, stored.manifest.protect)
+    return resting_on(cube, _with_trials(cube.whole, stored, memory))
 
 
 def _with_trials(cube: Cube, stored: ReleaseFolder, memory: str | None) -> Cube:
@@ -94,7 +91,7 @@ def _matching_protection(stored: ReleaseFolder) -> Iterator[None]:
     try:
         yield
     except InputError:
-        if stored.manifest.protect:
+        if stored.manifest.pooled:
             raise stored.unlike_manifest(DATA, "protection") from None
         raise
 

@@ -19,7 +19,15 @@ from typing import Any, Self
 
 from reconpriv._version import __version__
 from reconpriv.columns.recoding import Recoding, read_recoding
-from reconpriv.columns.schema import Column, ColumnLabels, Kind, Schema, json_value, parse_value
+from reconpriv.columns.schema import (
+    Column,
+    ColumnLabels,
+    Kind,
+    Schema,
+    json_value,
+    parse_value,
+    sections,
+)
 from reconpriv.engines.base import Layout, Written
 from reconpriv.engines.writer import cell_count_name, count_names
 from reconpriv.errors import MissingFileError, ReleaseError
@@ -30,6 +38,7 @@ from reconpriv.policy.policy import Policy
 from reconpriv.policy.promise import ONE_ROW
 from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.release.described import (
+    NO_MARGIN_FILES,
     DescribedMargins,
     Files,
     Resource,
@@ -57,9 +66,9 @@ class Manifest:
 
     ``policy`` is the whole policy that it was made with, but for frequencies of the table, which
     no release has. ``group_files`` and ``count_names`` (of records and trials) are there if trials
-    are published, ``cell_count`` if the data are cells, ``margins`` if there are any, ``protect``
-    if groups and trials are those of protection groups. ``one_row_per_person`` says that this was
-    checked, not only assumed. ``unknown`` names whatever else was in the file.
+    are published, ``cell_count`` if the data are cells; with ``protect``, groups and trials are
+    those of protection groups. ``one_row_per_person`` says that this was checked, not only assumed.
+    ``unknown`` names whatever else was in the file.
     """
 
     schema: Schema
@@ -74,7 +83,7 @@ class Manifest:
     count_names: tuple[str, str] = _COUNT_NAMES
     cell_count: str | None = None
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
-    margins: DescribedMargins | None = None
+    margins: DescribedMargins = NO_MARGIN_FILES
     protect: Coarsening = NO_COARSENING
     one_row_per_person: bool = False
     news_only: bool = False
@@ -90,7 +99,7 @@ class Manifest:
         layout: Layout,
         test_key: bool,
         labels: Mapping[str, ColumnLabels],
-        margins: DescribedMargins | None = None,
+        margins: DescribedMargins = NO_MARGIN_FILES,
         protect: Coarsening = NO_COARSENING,
     ) -> Self:
         """The manifest of what was just written; ``labels`` are those that are published."""
@@ -102,8 +111,8 @@ class Manifest:
             policy=replace(
                 policy,
                 bound=named_bound(policy.tail_bound.name),
-                margins=margins.asked if margins else None,
-                protect=protect.asked or None,
+                margins=margins.wanted,
+                protect=protect.wanted,
                 harmless=policy.harmless_in(schema),
             ).on(schema),
             method=policy.sampling_rule.method,
@@ -123,15 +132,16 @@ class Manifest:
     @property
     def format_version(self) -> int:
         """The oldest format whose readers understand this manifest."""
-        if self.protect and self.margins is not None:
-            return 6  # an older reader would look for the values of micro groups in the margins
-        if any(one.dated or one.closed for one in self.schema.recodings):
-            return 5
-        if self.protect or self.news_only or not self.policy.tests_everything:
-            return 4  # an older reader would misread trials, or claim that all values are protected
-        if self.margins:
-            return 3
-        return 2 if self.schema.recodings else 1
+        recodings, tables, pooled = self.schema.recodings, self.margins.tables, self.pooled
+        needed = {
+            6: pooled and tables,  # older ones would look for values of micro groups in the margins
+            5: any(one.dated or one.closed for one in recodings),
+            # Older ones would misread trials, or claim that all values are protected.
+            4: pooled or self.news_only or not self.policy.tests_everything,
+            3: tables,
+            2: recodings,
+        }
+        return next((version for version, there in needed.items() if there), 1)
 
     @property
     def group_schema(self) -> Schema:
@@ -152,13 +162,12 @@ class Manifest:
         if self.group_files is not None:
             columns = [*coarse, *map(_whole, self.count_names)]
             found[GROUPS] = Resource(self.group_files, columns, self.count_names)
-        if self.margins:
-            used = {name for table in self.margins.tables for name in table.columns}
-            table, count = self.margins.names
-            public = [column for column in coarse if column.name in used]
-            columns = [Column(table, Kind.STRING), *public, self.schema.sensitive, _whole(count)]
-            found[MARGINS] = Resource(self.margins.files, columns, self.margins.names)
-        return found
+        used = {name for table in self.margins.tables for name in table.columns}
+        table, count = self.margins.names
+        public = [column for column in coarse if column.name in used]
+        columns = [Column(table, Kind.STRING), *public, self.schema.sensitive, _whole(count)]
+        found[MARGINS] = Resource(self.margins.files, columns, self.margins.names)
+        return {name: one for name, one in found.items() if one.files.names}
 
     def policy_as_dict(self) -> dict[str, Any]:
         """The policy as plain values; defaults of what counts as exposed are left out."""
@@ -176,8 +185,7 @@ class Manifest:
 
     def extent_as_dict(self) -> dict[str, Any]:
         """What is published beside records, and what trials are limited per, as plain values."""
-        parts = {"margins": self.margins, "protect": self.protect}
-        return {name: part.as_dict() for name, part in parts.items() if part}
+        return sections(margins=self.margins, protect=self.protect)
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -311,8 +319,8 @@ class Manifest:
             tolerance=as_number(block["epsilon"]),
             doubt=as_number(block["delta"]),
             bound=named_bound(as_text(block["bound"])),
-            margins=margins.asked if margins else None,
-            protect=protect.asked or None,
+            margins=margins.wanted,
+            protect=protect.wanted,
             sampling=block["sample_size"],
             unattainable=block.get("unattainable", "refuse"),
             exposed_above=as_number(block.get("exposed_above", 0.0)),
@@ -373,10 +381,10 @@ def _recodings(
     return found
 
 
-def _margins(block: Mapping[str, Any], resources: Mapping[str, Any]) -> DescribedMargins | None:
+def _margins(block: Mapping[str, Any], resources: Mapping[str, Any]) -> DescribedMargins:
     """The margins, if there are any; their columns must be public ones."""
     if "margins" not in block:
-        return None
+        return NO_MARGIN_FILES
     found = DescribedMargins.from_dict(block["margins"], Files.from_dict(resources["margins"]))
     ignored = {name for name, recoding in _protect(block).columns if recoding is None}
     public = set(block["public"]) - ignored

@@ -85,7 +85,7 @@ def _columns(
 def read_margins(stored: ReleaseFolder) -> tuple[MarginTable, ...]:
     """The published tables, checked against the manifest."""
     margins, schema = stored.manifest.margins, stored.manifest.group_schema
-    if not margins:
+    if MARGINS not in stored.manifest.resources:
         return ()
     found = load_table(stored, MARGINS)
     m, names = schema.domain_size, [column.name for column in schema.public]

@@ -19,7 +19,7 @@ from reconpriv.policy.policy import Policy
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.margins.planned import MarginPlan, margin_notes
 from reconpriv.protect.watched import Watched, Watcher
-from reconpriv.release.described import DescribedMargins
+from reconpriv.release.described import NO_MARGIN_FILES, DescribedMargins
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.release.labels import LabelledValues
 from reconpriv.release.manifest import TEST_KEY_NOTE, Manifest
@@ -85,13 +85,13 @@ def write_release(
     watchers = [*watchers, *([named] if labels else []), *([account.tally] if account else [])]
     kernel = Watched(Kernel(grouping.group_schema, policy, key, plan.counted), tuple(watchers))
 
-    def margins_in(folder: Path) -> DescribedMargins | None:
+    def margins_in(folder: Path) -> DescribedMargins:
         if not plan.published:
-            return None
+            return NO_MARGIN_FILES
         schema, ending = grouping.group_schema, layout.file_format
         return write_margins(folder, plan.tables, plan.margins, plan.variance, schema, ending)
 
-    def describe(written: Written, margins: DescribedMargins | None) -> Manifest:
+    def describe(written: Written, margins: DescribedMargins) -> Manifest:
         if written.unattainable_groups and policy.unattainable == "refuse":
             raise _unattainable(policy, written)
         check(written)
@@ -127,8 +127,7 @@ def write_release(
     else:
         with temporary("margins") as folder:  # small, so made here wherever they go
             margins = margins_in(folder)
-            names = margins.files.names if margins else ()
-            contents = {name: (folder / name).read_bytes() for name in names}
+            contents = {name: (folder / name).read_bytes() for name in margins.files.names}
         with account or nullcontext():
             written = engine.write_to_uri(
                 grouping,
@@ -194,4 +193,4 @@ def publication_notes(
             f"{written.unattainable_groups:,} groups in which not even one trial is private keep"
             " one; nothing is promised for them."
         )
-    return (*notes, *(margin_notes(plan, policy, schema) if policy.wanted_margins else ()))
+    return (*notes, *margin_notes(plan, policy, schema))

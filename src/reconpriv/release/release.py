@@ -113,8 +113,6 @@ class Release(Queryable, Tabular):
         design = Design.of(described.policy, described.schema)
         stored = self.checked_files()
         cells = load_cells(stored, self.memory)
-        if not described.margins:
-            return Answerer(cells, design)
         tables = read_margins(stored)
         margins = prepare_margins(cells, tables, described.margins.variance, design)
         return Answerer(cells, design, margins)
@@ -126,7 +124,7 @@ class Release(Queryable, Tabular):
         Questions about a column that they pool are asked in its coarse values.
         """
         answerer = self.answerer
-        if not self.description.protect:
+        if not self.description.pooled:
             return answerer
         return Answerer(answerer.cube, answerer.design, answerer.measurements)
 

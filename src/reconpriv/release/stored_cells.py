@@ -76,31 +76,27 @@ class StoredCells:
 
 
 def store(
-    batches: Iterable[CellBatch],
-    schema: Schema,
-    *,
-    coins: bool = False,
-    group_schema: Schema | None = None,
+    batches: Iterable[CellBatch], schema: Schema, *, coins: bool = False, group_schema: Schema
 ) -> StoredCells:
     """Write batches of whole groups to disk, a few hundred thousand cells per part.
 
-    ``group_schema`` is that of protection groups, if the batches have any.
+    ``group_schema`` is that of protection groups, which are written too if it is another.
     """
     # Published cells, not raw ones; still nothing should be left behind.
     scratch = temporary("cells")
-    micro, groups = _Writer(scratch, schema, "{}"), _Writer(scratch, group_schema or schema, "g{}")
+    micro, groups = _Writer(scratch, schema, "{}"), _Writer(scratch, group_schema, "g{}")
+    two = group_schema != schema
     try:
         for part in _of_size(batches, CELLS_PER_PART):
             first = np.cumsum([0, *(batch.whole.groups for batch in part[:-1])])
             within = [batch.within + start for batch, start in zip(part, first, strict=True)]
             micro.add(part, np.concatenate(within))
-            if group_schema is not None:
+            if two:
                 groups.add([batch.whole for batch in part])
     except BaseException:
         scratch.close()
         raise
-    pools = None if group_schema is None else groups.cells(coins=coins)
-    return replace(micro.cells(coins=coins), pools=pools)
+    return replace(micro.cells(coins=coins), pools=groups.cells(coins=coins) if two else None)
 
 
 @dataclass

@@ -84,7 +84,7 @@ def _one_table(
     selection = selection.reshape(-1)
     sums = sum_selections(cube, selection, keys.size, None)
     rows, values = np.divmod(np.arange(keys.size * design.domain_size), design.domain_size)
-    if answerer.margins:
+    if answerer.measurements.rows:
         some = _spread(rows.size, cube.groups * design.domain_size, pairs)
         rows, values = rows[some], values[some]
     held, asked = SelectionsIn(cube, lambda _: selection), CountQuestions(rows, values)

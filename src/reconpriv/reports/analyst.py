@@ -321,16 +321,14 @@ def _parameters(info: dict[str, Any]) -> Section:
         ("tail bound", str(info["bound"])),
         ("sampling rule", str(info["sampling"])),
         ("local differential privacy of one trial", f"ε = {info['local_dp_epsilon']:.3g}"),
-        *_margin_rows(info.get("margins")),
+        *(_margin_rows(info["margins"]) if "margins" in info else ()),
         ("made by", str(info["created_by"])),
         ("format version", str(info["format_version"])),
     ]
     return Section("parameters", "Parameters", [Facts(rows)])
 
 
-def _margin_rows(margins: dict[str, Any] | None) -> list[tuple[str, str]]:
-    if margins is None:
-        return []
+def _margin_rows(margins: dict[str, Any]) -> list[tuple[str, str]]:
     level = f"{privacy_words(margins)} (ρ = {margins['rho']:g})"
     return [
         ("differential privacy of all margins", f"{level}, for {margins['neighbours']}"),

@@ -51,7 +51,7 @@ def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
         "Records are at risk if their group could be reconstructed from a table that is only"
         " perturbed; publishing samples those groups. The expected error is that of the"
         " questions that do not use the column, first with it and then without it"
-        + ("; margins are left aside here." if audit.margins else ".")
+        f"{audit.margins.aside}."
     )
     error = None if audit.errors is None else audit.errors.alone
     grid = changes_grid(changes, now, audit.single_records.k, error)

@@ -27,7 +27,7 @@ from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan
 from reconpriv.reports import changes, lab
 from reconpriv.reports.groups import GroupTally, group_sections, worst_section
 from reconpriv.reports.page import Section, page
-from reconpriv.reports.risk_sections import frontier_section, margins_section, promise_section
+from reconpriv.reports.risk_sections import frontier_section, margins_sections, promise_section
 from reconpriv.show.charts.drawing import browser_scripts
 from reconpriv.show.document import Card, Cards, Facts, Headline, Paragraph
 from reconpriv.show.results.record import classes_grid
@@ -156,7 +156,7 @@ def internal_html(found: Findings) -> str:
         *([_classes(audit.classes)] if audit.classes else []),
         changes.section(audit, found.bins),
         *group_sections(audit, found.groups),
-        *([margins_section(audit.margins)] if audit.margins else []),
+        *margins_sections(audit.margins),
         # Where no group has an exposed value, there is no risk to compare.
         *(
             [frontier_section(found.tradeoff)]
@@ -203,7 +203,7 @@ def _summary(found: Findings) -> Section:
             ("Groups", audit.groups_sentence),
             ("Single records", single.sentence),
             ("Columns", worded(audit.columns_sentence, plain_words)),
-            *([("Margins", audit.margins.sentence)] if audit.margins else []),
+            ("Margins", audit.margins.sentence),
         ]
     )
     said = {identifier_note(c, audit.records) for c in audit.columns if c.identifier}
@@ -237,7 +237,7 @@ def _parameters(found: Findings) -> Section:
         ("unattainable groups", policy.unattainable),
         ("sensitive column", f"{audit.sensitive} ({m} values)"),
         ("public columns", ", ".join(audit.public) or "none"),
-        *([("pooled over", audit.protection.words)] if audit.protection else []),
+        ("pooled over", audit.protection.words),
         ("local differential privacy of one trial", f"ε = {local_privacy_level(p, m):.3g}"),
         (
             "ρ1-ρ2 privacy of one trial",

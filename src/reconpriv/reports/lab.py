@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconpriv.ask.workload import make_workload
 from reconpriv.attacks.attacked_table import AttackedTable
 from reconpriv.attacks.differencing import attack_differencing
 from reconpriv.attacks.micro import attack_micro
@@ -14,16 +13,15 @@ from reconpriv.attacks.result import AttackResult
 from reconpriv.auditing.audit_report import AuditReport
 from reconpriv.cells.cube import Cube
 from reconpriv.engines.base import Progress, no_progress
-from reconpriv.errors import InputError
-from reconpriv.policy.margin_settings import as_margins
 from reconpriv.policy.policy import Policy
 from reconpriv.reports.page import Section, note
 from reconpriv.show.document import Heading, Paragraph, Part
 from reconpriv.show.results.lessons import attack_document
 from reconpriv.theory.tails.bounds import resolve_bound
-from reconpriv.tuning.recommend import frontier
+from reconpriv.tuning.columns import standard_workload
+from reconpriv.tuning.recommend import by_margins, frontier
 from reconpriv.tuning.report import Setting
-from reconpriv.tuning.sweep import USUAL_MARGINS, SweptValues, sweep
+from reconpriv.tuning.sweep import SweptValues, sweep, usual_unless
 from reconpriv.tuning.tuner import Tuner
 
 # Larger tables are not attacked for a report, which should take seconds.
@@ -83,13 +81,12 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
     """The policy judged by the standard workload; None if there is none, or it is too large."""
     if cube is None or cube.records.sum() > LAB_RECORDS:
         return None
-    try:
-        workload = make_workload(cube)
-    except InputError:
+    workload = standard_workload(cube)
+    if workload is None:
         return None
     bound, p = policy.tail_bound, policy.retention
     bound = bound if bound.sizes_classes else resolve_bound("chernoff")
-    margins = as_margins(policy.wanted_margins or USUAL_MARGINS)
+    margins = usual_unless(policy)
     retentions = SweptValues.of(bound, [margins]).retentions
     report = sweep(
         Tuner.on(cube, workload),
@@ -99,8 +96,7 @@ def tradeoff(cube: Cube | None, policy: Policy) -> Tradeoff | None:
         current=policy,
         risk=False,
     )
-    alone = frontier([s for s in report.settings if not s.margins])
-    beside = frontier([s for s in report.settings if s.margins])
+    alone, beside = map(frontier, by_margins(report.settings))
     return Tradeoff(report.current, tuple(alone), tuple(beside), report.no_margins)
 
 

@@ -93,8 +93,10 @@ def frontier_rows(series: Mapping[str, Iterable[Setting]]) -> list[Row]:
     ]
 
 
-def margins_section(cost: MarginCost) -> Section:
-    """What margins are, and what they cost the groups."""
+def margins_sections(cost: MarginCost) -> list[Section]:
+    """What margins are, and what they cost the groups; nothing if there are none."""
+    if not cost.tables:
+        return []
     text = Paragraph(
         "The release also has noisy tables of the sensitive column. They make analysts' counts more"
         " accurate, and tell an adversary about groups as well: what they are worth about a group,"
@@ -107,6 +109,5 @@ def margins_section(cost: MarginCost) -> Section:
     fields = [Field("margin table"), number("rows published"), number("rows left out")]
     tables = Grid(fields, [(one.name, one.rows, one.left_out) for one in cost.tables])
     left_out = note("A row that would give a group away is left out.")
-    return Section(
-        "margins", "Margins", [text, Facts([*margins_rows(cost), noise]), tables, left_out]
-    )
+    facts = Facts([*margins_rows(cost), noise])
+    return [Section("margins", "Margins", [text, facts, tables, left_out])]

@@ -48,11 +48,18 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and values; pages set the ``quoted`` ones apart. ``spaced`` is for long values."""
+    """Names and values, but for empty ones; pages set the ``quoted`` apart.
+
+    ``spaced`` is for long values.
+    """
 
     rows: Sequence[tuple[str, str]]
     quoted: tuple[str, ...] = ()
     spaced: bool = False
+
+    def __post_init__(self) -> None:
+        """Leave out what says nothing."""
+        object.__setattr__(self, "rows", tuple(row for row in self.rows if row[1]))
 
 
 @dataclass(frozen=True)
@@ -228,12 +235,17 @@ def any_figure(value: Any) -> str:
 
 
 def rows_grid(title: str, rows: Sequence[dict[str, Any]], *, closed: bool = False) -> Grid:
-    """Rows of figures under the names of their columns."""
+    """Rows of figures under the names of their columns; a row may lack some."""
+    known = {name: value for row in reversed(rows) for name, value in row.items()}
+    names = dict.fromkeys(name for row in rows for name in row)
     fields = [
-        Field(name, any_figure, text=not isinstance(value, int | float) or value is True)
-        for name, value in rows[0].items()
+        Field(
+            name, any_figure, text=not isinstance(known[name], int | float) or known[name] is True
+        )
+        for name in names
     ]
-    return Grid(fields, [list(row.values()) for row in rows], title, closed=closed)
+    cells = [[row.get(name) for name in names] for row in rows]
+    return Grid(fields, cells, title, closed=closed)
 
 
 def noted(remarks: Sequence[str]) -> str:

@@ -85,7 +85,7 @@ def audit_table(
     table.checks.identifiers = {c.name: c.distinct for c in report.columns if c.identifier}
     table.warn_of(c for c in report.columns if c.identifier)
     report = _with_obstacles(table, report, accepted, seen, cube)
-    guessed = policy.wanted_protection.merges and policy not in table.coarsenings
+    guessed = policy.wanted_protection.merges and policy not in table.published
     notes = groups.grouping.coarsening.notes + ((MERGED_NOTE,) if guessed else ()) + plan.notes
     return replace(report, warnings=table.warnings + notes, dropped=table.dropped)
 

@@ -24,7 +24,7 @@ from reconpriv.messages.phrases import dropped_note
 from reconpriv.messages.remedies import Advice, Control, Remedy
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import policy_for
-from reconpriv.policy.protection import Coarsening
+from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.protect.group_by import GroupBy
 from reconpriv.protect.row_choice import RowChoice
 from reconpriv.release.labels import labels_of
@@ -57,7 +57,8 @@ class OpenTable:
         self._warned: set[str] = set()
         self._all_rows: tuple[Engine, Schema, bool] | None = None
         self._margin_plan: tuple[Policy, MarginPlan] | None = None
-        self.coarsenings: dict[Policy, Coarsening] = {}
+        self._coarsenings: dict[Policy, Coarsening] = {}
+        self.published: set[Policy] = set()
         self.drop_missing = dropped is not None
 
     def batches(self, *, progress: Progress = no_progress) -> Iterator[CellBatch]:
@@ -69,14 +70,16 @@ class OpenTable:
 
         They are made as in the last release, if there was one, or with a key that everybody knows.
         """
-        if policy not in self.coarsenings:
-            return self.grouped().protected(policy, Key.test())
-        return self.grouped().coarsened(self.coarsenings[policy])
+        if policy not in self._coarsenings:
+            found = self.grouped().protected(policy, Key.test())
+            self._coarsenings[policy] = found.grouping.coarsening
+        return self.grouped().coarsened(self._coarsenings[policy])
 
     def _published_as(self, policy: Policy, coarsening: Coarsening) -> None:
         """From now on, a policy makes its protection groups as they were published."""
-        if coarsening:
-            self.coarsenings[policy] = coarsening
+        self.published.add(policy)
+        if self._coarsenings.get(policy, NO_COARSENING) != coarsening:
+            self._coarsenings[policy] = coarsening
             self._margin_plan = None
 
     @property
@@ -134,6 +137,7 @@ class OpenTable:
         self.warnings += (CHOSEN_NOTE,) if key is None else ()
         self.schema = replace(schema, records=self.engine.records())
         self.drop_missing = False
+        self._coarsenings = {p: c for p, c in self._coarsenings.items() if p in self.published}
         self._margin_plan = None
         for found in ("checks", "truth", "sensitive_counts"):
             self.__dict__.pop(found, None)

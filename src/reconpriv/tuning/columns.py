@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from reconpriv.policy.protection import NO_COARSENING, Coarsening
 from reconpriv.policy.sampling_rules import private_as_they_are, sample_limits
 from reconpriv.protect.coarsening import pooled_cube
 from reconpriv.theory.arrays import Flags, Floats
-from reconpriv.tuning.query_variances import Coded, Questions
+from reconpriv.tuning.query_variances import Questions
 from reconpriv.tuning.tuner import Tuner
 
 # As many as tune asks, so both show the same error.
@@ -50,7 +49,6 @@ def column_effects(
     policy: Policy,
     *,
     k: int,
-    queries: int = QUERIES,
     coarsening: Coarsening = NO_COARSENING,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> ColumnEffects:
@@ -61,19 +59,18 @@ def column_effects(
     """
     asked_for = policy.unprotected().publishable()
     policy = replace(asked_for, margins=None)
-    workload, groups = standard_workload(cube, queries), pooled_cube(cube, coarsening)
+    workload, groups = standard_workload(cube), pooled_cube(cube, coarsening)
     now = None
     if workload is not None:
-        asked = Coded.of(cube, workload)
-        now = _Errors.of(groups, workload, asked, policy)
+        now = _Errors.of(groups, workload, policy)
     without = {}
     for i, column in enumerate(cube.schema.public):
         progress("comparing columns", i / len(cube.schema.public))
         rest = pooled_cube(without_column(cube, i), coarsening.without(column.name))
         error = error_now = None
-        kept = None if workload is None else _chosen(workload, asked.columns[i] < 0)
+        kept = workload and workload.without(i)
         if now is not None and kept is not None:
-            error = _Errors.of(rest, kept, asked.without(i), policy).mean()
+            error = _Errors.of(rest, kept, policy).mean()
             error_now = now.mean(without=i)
         found = figures_of(rest.whole, policy, k=k)
         without[column.name] = WithoutColumn(**vars(found), error=error, error_now=error_now)
@@ -82,8 +79,8 @@ def column_effects(
         plain = replace(policy, sampling="none")
         published = alone = now.mean()
         if asked_for.margins:
-            published = Tuner.on(groups, workload, asked).setting(asked_for, risk=False).error
-        unsampled = _Errors.of(cube, workload, asked, plain).mean()
+            published = Tuner.on(groups, workload).setting(asked_for, risk=False).error
+        unsampled = _Errors.of(cube, workload, plain).mean()
         errors = ExpectedErrors(published, alone, unsampled)
     return ColumnEffects(errors, without)
 
@@ -119,29 +116,15 @@ def figures_of(cube: Cube, policy: Policy, *, k: int) -> AuditFigures:
 def expected_error(cube: Cube, policy: Policy) -> float | None:
     """The expected mean relative error of the standard workload; None if there is none."""
     workload = standard_workload(cube)
-    if workload is None:
-        return None
-    return _Errors.of(cube, workload, Coded.of(cube, workload), policy).mean()
+    return None if workload is None else _Errors.of(cube, workload, policy).mean()
 
 
-def standard_workload(cube: Cube, queries: int = QUERIES) -> Workload | None:
+def standard_workload(cube: Cube) -> Workload | None:
     """The standard workload; None if the table has no such queries."""
     try:
-        return make_workload(cube, queries=queries)
+        return make_workload(cube, queries=QUERIES)
     except InputError:
         return None
-
-
-def _chosen(workload: Workload, kept: Flags) -> Workload | None:
-    """Some of the queries; None if there are none."""
-    if not kept.any():
-        return None
-    return replace(
-        workload,
-        queries=tuple(compress(workload.queries, kept)),
-        answers=workload.answers[kept],
-        selected=workload.selected[kept],
-    )
 
 
 @dataclass(frozen=True)
@@ -152,7 +135,7 @@ class _Errors:
     questions: Questions
 
     @classmethod
-    def of(cls, cube: Cube, workload: Workload, asked: Coded, policy: Policy) -> _Errors:
+    def of(cls, cube: Cube, workload: Workload, policy: Policy) -> _Errors:
         """The same errors as in tune.
 
         Only sampled groups add to the variance of the answers, so the others are left out unless
@@ -163,7 +146,7 @@ class _Errors:
             sampled = cube.records > limits
             sampled[0] = True  # at least one group
             cube = some_groups(cube, sampled)
-        tuner = Tuner.on(cube, workload, asked)
+        tuner = Tuner.on(cube, workload)
         return cls(tuner.question_errors(policy), tuner.queries.questions)
 
     def mean(self, *, without: int | None = None) -> float:

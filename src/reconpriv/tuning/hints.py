@@ -37,17 +37,16 @@ def _dominant(report: AuditReport, cube: Cube) -> Iterator[str]:
     share, value = held.max() / held.sum(), domain[int(held.argmax())]
     if share <= _DOMINANT or len(domain) < 2 or policy.harmless or report.errors is None:
         return
-    if policy.protect or not policy.can_sample:
+    if report.protection or not policy.can_sample:
         return
     plain = replace(policy, margins=None, harmless=(value,)).on(cube.schema)
     error = expected_error(cube, plain.publishable())
     if error is None or error > 0.95 * report.errors.alone:
         return
-    from_records = " of the records alone" if report.margins else ""
     yield Advice(
         f"{share:.0%} of the records hold {label(value)!r}. If that is no secret, calling it"
-        f" harmless lowers the expected error{from_records} from {report.errors.alone:.1%} to"
-        f" {error:.1%}.",
+        f" harmless lowers the expected error from {report.errors.alone:.1%} to"
+        f" {error:.1%}{report.margins.aside}.",
         Remedy("do so", Control.HARMLESS, ("NULL" if value is None else str(value),)),
     )
 

@@ -11,8 +11,9 @@ and cells: those of unsampled groups are made once, a design adds what its sampl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.policy import Policy
 from reconpriv.protect.margins.candidates import candidates_of, may_exceed
-from reconpriv.protect.margins.limits import CountedLimits
 from reconpriv.protect.margins.plan import count_margins, plan_margins
 from reconpriv.protect.margins.planned import MarginPlan, own_trials
 from reconpriv.protect.margins.tables import MarginTotals, index_rows, rows_of
@@ -33,11 +33,15 @@ from reconpriv.tuning.query_variances import QueryVariances
 
 
 class MarginDesign(NamedTuple):
-    """The margins of a policy, and next to them the limit of each group and what they are worth."""
+    """The margins of a policy, and next to them the limit of each group and what they are worth.
+
+    ``change`` is what they add to the variance of every question, given the trials of each group.
+    """
 
     plan: MarginPlan
     limits: Floats
     told: Floats
+    change: Callable[[Floats], Floats | float]
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ class MarginVariances:
         # Without sampling there is nothing to compare with, which is quicker.
         plain = replace(policy, sampling="none")
         totals = count_margins(lambda work: [work(iter([queries.batch]))], plain, schema)
-        rows = rows_of(index_rows(totals.tables, schema), queries.batch.public, schema)
+        indexes = index_rows(totals.tables, schema)
+        rows = rows_of(indexes, queries.batch.public, schema)
         return cls(schema, queries, totals, Incidence(rows, totals.rows))
 
     def design(self, policy: Policy, limits: Floats) -> MarginDesign:
@@ -76,9 +81,12 @@ class MarginVariances:
         some = may_exceed(groups, policy, m) if counts else np.arange(1)
         totals = replace(self.totals, products=products, candidates=groups.take(some))
         plan = plan_margins(totals, policy, self.schema, None)
-        assert isinstance(plan.counted, CountedLimits)
-        worth = plan.counted.worth
-        return MarginDesign(plan, worth.limits(groups) if counts else limits, worth.trials(groups))
+        change = partial(self.change, policy, plan)
+        if not plan.rows.any():
+            return MarginDesign(plan, limits, limits, change)
+        assert plan.worth is not None
+        lowered = plan.worth.limits(groups) if counts else limits
+        return MarginDesign(plan, lowered, plan.worth.trials(groups), change)
 
     def change(self, policy: Policy, plan: MarginPlan, trials: Floats) -> Floats:
         """What margins add to the variance of every question's estimate, usually less than 0."""

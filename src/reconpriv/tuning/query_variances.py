@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from reconpriv.ask.workload import Workload
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube
-from reconpriv.columns.schema import Value
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sampling_rules import round_up_to_octave
 from reconpriv.theory.arrays import Floats, Ints, distinct_columns
@@ -63,29 +62,6 @@ class Questions:
         if self.bias.any():
             return np.asarray(mean_absolute_error(self.bias, variance) / self.answers)
         return np.asarray(MEAN_ABSOLUTE * np.sqrt(variance) / self.answers)
-
-
-@dataclass(frozen=True)
-class Coded:
-    """The queries of a workload by code: one row per public column, -1 if it is not asked about."""
-
-    columns: Ints
-    value: Ints
-
-    @classmethod
-    def of(cls, cube: Cube, workload: Workload) -> Coded:
-        """Look up every value of every query."""
-        columns = [
-            _codes(workload, column.name, values.to_pylist())
-            for column, values in zip(cube.schema.public, cube.values, strict=True)
-        ]
-        value = _codes(workload, cube.schema.sensitive.name, list(cube.schema.domain))
-        return cls(np.array(columns), value)
-
-    def without(self, column: int) -> Coded:
-        """The queries that do not ask about a column, on the table without it."""
-        kept = self.columns[column] < 0
-        return Coded(np.delete(self.columns, column, axis=0)[:, kept], self.value[kept])
 
 
 @dataclass(frozen=True)
@@ -150,11 +126,10 @@ class QueryVariances:
     )
 
     @classmethod
-    def of(cls, cube: Cube, workload: Workload, asked: Coded | None = None) -> QueryVariances:
+    def of(cls, cube: Cube, workload: Workload) -> QueryVariances:
         """Find which query counts which groups and cells, or which share of protection groups."""
         batch = cube.as_batch()
-        asked = Coded.of(cube, workload) if asked is None else asked
-        questions, group_rows, cell_rows = _match(cube, workload, asked, batch)
+        questions, group_rows, cell_rows = _match(cube, workload, batch)
         if cube.whole is not cube:
             return _by_share(cube, questions, group_rows)
         return cls(
@@ -318,14 +293,12 @@ def _incidence(pairs: Pairs, columns: int, share: Floats | None = None) -> Query
 Pairs = list[tuple[Ints, Ints]]
 
 
-def _match(
-    cube: Cube, workload: Workload, asked: Coded, batch: CellBatch
-) -> tuple[Questions, Pairs, Pairs]:
+def _match(cube: Cube, workload: Workload, batch: CellBatch) -> tuple[Questions, Pairs, Pairs]:
     """One attribute set at a time: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
     codes = np.stack([column.astype(np.int64) for column in cube.codes])
     value, owner = batch.value, batch.group_of_cell
-    sets, first, which = distinct_columns(asked.columns >= 0)
+    sets, first, which = distinct_columns(workload.codes >= 0)
     weight: list[Floats] = []
     part: list[Ints] = []
     values: list[Ints] = []
@@ -342,9 +315,9 @@ def _match(
         for attribute in attributes:
             base = len(cube.values[attribute])
             packed = packed * base + codes[attribute]
-            key = key * base + asked.columns[attribute, rows]
+            key = key * base + workload.codes[attribute, rows]
         keys, begin, times = np.unique(
-            key * m + asked.value[rows], return_index=True, return_counts=True
+            key * m + workload.value[rows], return_index=True, return_counts=True
         )
         halves, half_of_key = np.unique(keys // m, return_inverse=True)
         inside, where = _look_up(halves, packed)
@@ -386,17 +359,3 @@ def _look_up(keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
     inside = np.flatnonzero(keys[place] == wanted)
     return inside, place[inside]
-
-
-def _codes(workload: Workload, name: str, values: list[Value]) -> Ints:
-    """The position of the value that each query asks of a column, -1 if it asks for none."""
-    asked = [(i, query[name]) for i, query in enumerate(workload.queries) if name in query]
-    known = {_plain(value): i for i, value in enumerate(values)} if asked else {}
-    codes = np.full(len(workload), -1, dtype=np.int64)
-    codes[[i for i, _ in asked]] = [known[_plain(value)] for _, value in asked]
-    return codes
-
-
-def _plain(value: Value) -> object:
-    """A value as a key: NaN equals nothing, not even itself."""
-    return "not a number" if value != value else value  # noqa: PLR0124

@@ -10,7 +10,6 @@ import numpy as np
 
 from reconpriv.errors import PolicyError
 from reconpriv.messages.shares import check_relative_error, check_share, got
-from reconpriv.policy.margin_settings import Margins
 from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning import sentences as words
 from reconpriv.tuning.reach import ROUNDING, Measure, Search, excess, missed, obstacles, within
@@ -64,7 +63,7 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
         key=lambda i: (
             settings[i].error,
             settings[i].retention,
-            spent(settings[i].margins),
+            settings[i].margins.rho,
             settings[i].exposed_above,
             -settings[i].group_error,
         ),
@@ -74,7 +73,7 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     budgets, shares, grid = (
         {value: k for k, value in enumerate(sorted(values))}
         for values in (
-            {spent(settings[i].margins) for i in order},
+            {settings[i].margins.rho for i in order},
             {settings[i].exposed_above for i in order},
             {settings[i].retention for i in order},
         )
@@ -84,7 +83,7 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     efficient = set()
     for i in order:
         one = settings[i]
-        budget = spent(one.margins)
+        budget = one.margins.rho
         figures = (one.error, one.retention, one.group_error, one.exposed_above, budget)
         at = budgets[budget], shares[one.exposed_above], grid[one.retention]
         if ties.setdefault(figures, one.group_error > best[at]):
@@ -97,9 +96,12 @@ def mark_efficient(settings: Sequence[Setting]) -> tuple[Setting, ...]:
     )
 
 
-def spent(margins: Margins | None) -> float:
-    """What margins spend: ρ, by which they compose."""
-    return margins.rho if margins else 0.0
+def by_margins(settings: Iterable[Setting]) -> tuple[list[Setting], list[Setting]]:
+    """The settings without margins, and those with some."""
+    found: tuple[list[Setting], list[Setting]] = [], []
+    for one in settings:
+        found[one.spent > 0.0].append(one)
+    return found
 
 
 def frontier(settings: Sequence[Setting]) -> list[Setting]:
@@ -140,7 +142,7 @@ def recommend(
     def preference(one: Setting) -> tuple[float, ...]:
         figures = (one.error, -one.group_error)
         first, second = figures if target.max_error is None else figures[::-1]
-        return spent(one.margins), one.retention, first, second, -one.doubt, -one.tolerance
+        return one.margins.rho, one.retention, first, second, -one.doubt, -one.tolerance
 
     return min(best, key=preference)
 
@@ -254,7 +256,7 @@ def _nearest(
     best = min(
         within(settings, limit),
         key=lambda s: (
-            excess(s, target), s.error, spent(s.margins), s.retention, -s.doubt, -s.tolerance
+            excess(s, target), s.error, s.margins.rho, s.retention, -s.doubt, -s.tolerance
         ),
         default=None,
     )  # fmt: skip

@@ -13,7 +13,7 @@ import pyarrow as pa
 from reconpriv.auditing.column_risk import ColumnRisk
 from reconpriv.columns.schema import Value, json_value
 from reconpriv.messages.readable import Readable
-from reconpriv.policy.margin_settings import Margins
+from reconpriv.policy.margin_settings import NO_MARGINS, Margins
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sampling_rules import SAMPLING_RULES, SamplingRule
 from reconpriv.tuning.risk import CLOSE
@@ -65,7 +65,7 @@ class Setting:
     posterior: float
     local_dp_epsilon: float
     efficient: bool = False
-    margins: Margins | None = None
+    margins: Margins = NO_MARGINS
     margin_trials: float = 0.0
     margin_rows_left_out: int = 0
     exposed_above: float = 0.0
@@ -78,9 +78,14 @@ class Setting:
     pooled: float | None = None
 
     @property
+    def spent(self) -> float:
+        """The ε that margins spend, at their own δ; 0 without margins."""
+        return self.margins.round_epsilon or self.margins.epsilon
+
+    @property
     def margins_epsilon(self) -> float | None:
-        """The ε that margins spend, at their own δ; None without margins."""
-        return (self.margins.round_epsilon or self.margins.epsilon) if self.margins else None
+        """The same; None without margins."""
+        return self.spent or None
 
     @property
     def sampling_rule(self) -> SamplingRule:
@@ -93,7 +98,7 @@ class Setting:
         if self.unattainable_groups or self.sampling_rule.leaks:
             return False
         # Without sampling nothing limits what margins tell about a group.
-        return self.sampling_rule.samples or not (self.violating_groups or self.margins)
+        return self.sampling_rule.samples or not (self.violating_groups or self.spent)
 
     @property
     def exposes(self) -> bool:

@@ -21,14 +21,14 @@ def in_words(setting: Setting, rho1: float) -> str:
     if setting.exposes:
         words += f", an adversary by {setting.group_error:.1%} in the most exposed group"
     words += f"; {belief(setting, rho1)}"
-    return f"{words}, and {budget(setting)}" if setting.margins else words
+    return f"{words}{beside(setting, f', and {budget(setting)}')}"
 
 
 def risk(setting: Setting) -> str:
     """Who is exposed to an adversary who estimates groups, and what counts as exposed."""
     if not setting.worst_share:
         return f"No group has an exposed value.{_exposed(setting)}"
-    sources = "own records and the margins" if setting.margins else "own records"
+    sources = f"own records{beside(setting, ' and the margins')}"
     said = (
         f"An adversary who uses a group's {sources} estimates the share of its most exposed value"
         f" within ±{percent(setting.judged_tolerance)} for {percent(setting.reconstructed)} of the"
@@ -57,7 +57,7 @@ def _exposed(setting: Setting) -> str:
 def budget(setting: Setting) -> str:
     """What margins cost single records."""
     return (
-        f"margins spend a budget of their own: (ε = {setting.margins_epsilon:.4g},"
+        f"margins spend a budget of their own: (ε = {setting.spent:.4g},"
         f" δ = {brief(setting.policy.wanted_margins.delta)}) differential privacy"
     )
 
@@ -66,8 +66,8 @@ def numbers(setting: Setting) -> str:
     """The numbers of a policy."""
     return (
         f"p = {setting.retention:.4g}, tolerance {setting.tolerance:g}, doubt {setting.doubt:g},"
-        f" sampling rule {setting.sampling}, bound"
-        f" {setting.bound}{_exposed_above(setting)}{margins(setting)}"
+        f" sampling rule {setting.sampling}, bound {setting.bound}{_exposed_above(setting)}"
+        f"{beside(setting, f', margins of ε = {setting.spent:.4g}')}"
     )
 
 
@@ -76,9 +76,9 @@ def _exposed_above(setting: Setting) -> str:
     return f", values above {percent(share)} protected" if share else ""
 
 
-def margins(setting: Setting) -> str:
-    """The margins of a setting, to follow its numbers."""
-    return f", margins of ε = {setting.margins_epsilon:.4g}" if setting.margins else ""
+def beside(setting: Setting, words: str) -> str:
+    """Words about the margins of a setting; empty if it has none."""
+    return words if setting.margins else ""
 
 
 def belief(setting: Setting, rho1: float) -> str:
@@ -105,11 +105,11 @@ def standing(current: Setting, target: Target, misses: Sequence[str], rho1: floa
 
 def helped(current: Setting, found: Setting | None, chosen: Setting | None) -> str:
     """What margins would do for the current policy, unless they are in a recommendation."""
-    if found is None or (chosen is not None and chosen.margins):
+    if found is None or (chosen is not None and chosen.spent):
         return ""
     adversary = f", an adversary by {found.group_error:.1%}" if found.exposes else ""
     return (
-        f" With margins of ε = {found.margins_epsilon:.4g}, its counts would be off by"
+        f" With margins of ε = {found.spent:.4g}, its counts would be off by"
         f" {found.error:.1%} instead of {current.error:.1%}{adversary}; {budget(found)}."
     )
 
@@ -159,7 +159,8 @@ def out_of_reach(
     if needed is not None:
         limit = current.posterior if target.rho2 is None else target.rho2
         said.append(
-            f"It would take p = {needed.retention:.4g}{margins(needed)}: one record could then"
+            f"It would take p = {needed.retention:.4g}"
+            f"{beside(needed, f', margins of ε = {needed.spent:.4g}')}: one record could then"
             f" raise a belief of {percent(rho1)} to {percent(needed.posterior)} instead of"
             f" {percent(limit)}."
         )

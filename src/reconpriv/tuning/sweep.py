@@ -11,7 +11,7 @@ from typing import Any
 
 from reconpriv.errors import PolicyError
 from reconpriv.policy.exposure import check_exposed_above
-from reconpriv.policy.margin_settings import Margins, as_margins
+from reconpriv.policy.margin_settings import NO_MARGINS, Margins, as_margins
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import DEFAULT, no_margins_reason
 from reconpriv.policy.sampling_rules import recommended
@@ -25,7 +25,6 @@ from reconpriv.tuning.recommend import (
     check_target,
     posterior_allowed,
     report_on,
-    spent,
 )
 from reconpriv.tuning.report import Setting, Target, TuneReport
 from reconpriv.tuning.tuner import Tuner
@@ -33,7 +32,7 @@ from reconpriv.tuning.tuner import Tuner
 # The defaults of `publish`.
 CURRENT = DEFAULT.policy
 # Margins for a policy that has none.
-USUAL_MARGINS = 1.0
+USUAL_MARGINS = Margins(1.0)
 
 GoOn = Callable[[int, int], bool]
 """Asked before each setting, with how many were tried and how many there are."""
@@ -54,11 +53,11 @@ class SweptValues:
     doubts: tuple[float, ...]
 
     @classmethod
-    def of(cls, bound: Bound, margins: Iterable[Margins | None]) -> SweptValues:
+    def of(cls, bound: Bound, margins: Sequence[Margins]) -> SweptValues:
         """The values for a bound; fewer where a setting takes long to judge."""
         if bound.exact:
             return EXACT
-        return FINE if set(margins) == {None} else COARSE
+        return FINE if [*margins] == [NO_MARGINS] else COARSE
 
 
 # With exact tails doubt is a probability, so it is small, and tolerance is part of what is signed;
@@ -114,8 +113,8 @@ def sweep(
     in_use = CURRENT if current is None else current
     now = _standing(tuner, in_use, rho1)
     base = replace(in_use, bound=in_use.bound if bound is None else bound, margins=None)
-    listed = margins is not None
-    budgets = _budgets([in_use.margins] if margins is None else margins)
+    listed, wished = (False, [in_use.wanted_margins]) if margins is None else (True, margins)
+    budgets = _budgets(wished)
     usual = SweptValues.of(base.tail_bound, budgets)
     p_list = _numbers("retention", usual.retentions if retentions is None else retentions)
     if retentions is None:
@@ -147,7 +146,7 @@ def sweep(
         return (strong or retentions is not None) and (as_now or samplings is not None)
 
     judge = partial(tuner.setting, rho1=rho1, exposing=in_use, risk=risk)
-    slow = set(budgets) != {None}
+    slow = budgets != [NO_MARGINS]
     first: list[Policy] = []
     later: list[Policy] = []
     for policy in policies:
@@ -156,11 +155,11 @@ def sweep(
     tried = _tried(judge, first, budgets, listed=listed, course=course)
     if not tried.settings and tried.refused:
         raise tried.refused[-1]
-    offered = [one for one in budgets if one is not None] or [Margins(USUAL_MARGINS)]
+    offered = next((one for one in budgets if one.rho), USUAL_MARGINS)
     helped = None
     leaves_out = no_margins_reason(in_use, tuner.schema)
     if not in_use.margins and not leaves_out and (slow or not listed):
-        helped = _with_margins(judge, now, replace(in_use, margins=offered[0]))
+        helped = _with_margins(judge, now, replace(in_use, margins=offered))
     measure = _measuring(pooled)
 
     def reported(tried: Tried) -> TuneReport:
@@ -171,6 +170,11 @@ def sweep(
         return report
     course.settings += len(later) * len(budgets)
     return reported(tried + _tried(judge, later, budgets, listed=listed, course=course))
+
+
+def usual_unless(policy: Policy) -> Margins:
+    """The margins of a policy, or the usual ones if it has none."""
+    return policy.wanted_margins or USUAL_MARGINS
 
 
 def rounded_down(retention: float, decimals: int | None) -> float:
@@ -229,7 +233,7 @@ class _Course:
 def _tried(
     judge: Judge,
     policies: Sequence[Policy],
-    budgets: Sequence[Margins | None],
+    budgets: Sequence[Margins],
     *,
     listed: bool,
     course: _Course,
@@ -244,7 +248,7 @@ def _tried(
     for budget in budgets:
         some = [replace(one, margins=budget) for one in policies]
         more, why = _judged(judge, some, course)
-        if budget is not None and why and not more and (not listed or None in budgets):
+        if budget.rho and why and not more and (not listed or NO_MARGINS in budgets):
             no_margins = why[-1].what
             more, why = ([], []) if listed else _judged(judge, policies, course)
         settings += more
@@ -275,12 +279,12 @@ def _measuring(pooled: Callable[[Policy], float] | None) -> Measure:
     return lambda setting: replace(setting, pooled=known(setting.policy))
 
 
-def _budgets(margins: Iterable[Margins | float | None]) -> list[Margins | None]:
+def _budgets(margins: Iterable[Margins | float | None]) -> list[Margins]:
     """The margins to try, the least revealing first; 0 is none."""
     found = {as_margins(one or None) for one in margins}
     if not found:
         raise PolicyError("There are no margins to try.", hint="0 stands for none.")
-    return sorted(found, key=spent)
+    return sorted(found, key=lambda one: one.rho)
 
 
 def _with_margins(judge: Judge, now: Setting, policy: Policy) -> Setting | None:

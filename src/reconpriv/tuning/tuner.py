@@ -20,17 +20,17 @@ from reconpriv.columns.schema import Schema
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sampling_rules import private_as_they_are, private_size, sample_limits
-from reconpriv.protect.coarsening import pooled_cube, settle
-from reconpriv.protect.margins.planned import own_trials
+from reconpriv.protect.coarsening import find_coarsening, pooled_cube
+from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, own_trials
 from reconpriv.theory.arrays import Floats, Ints, distinct_columns
 from reconpriv.theory.estimation.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
-from reconpriv.tuning.query_variances import Coded, QueryVariances
+from reconpriv.tuning.margin_variances import MarginDesign, MarginVariances
+from reconpriv.tuning.query_variances import QueryVariances
 from reconpriv.tuning.risk import NOT_COUNTED, GroupRisk, chances, yardstick
 
-# An audit asks for the errors of one policy only, without margins.
+# An audit asks for the errors of one policy only.
 if TYPE_CHECKING:
-    from reconpriv.tuning.margin_variances import MarginVariances
     from reconpriv.tuning.report import Setting
 
 T = TypeVar("T")
@@ -67,26 +67,19 @@ class Tuner:
 
     @classmethod
     def of(
-        cls,
-        batches: Iterable[CellBatch],
-        schema: Schema,
-        *,
-        workload: Workload | None = None,
-        queries: int = 5_000,
-        seed: int = 0,
+        cls, batches: Iterable[CellBatch], schema: Schema, *, queries: int = 5_000, seed: int = 0
     ) -> Tuner:
-        """Read the cells once; the default workload is the standard one (section 6.1)."""
+        """Read the cells once; the workload is the standard one (section 6.1)."""
         cube = collect(batches, schema)
-        pool = make_workload(cube, queries=queries, seed=seed) if workload is None else workload
-        return cls.on(cube, pool)
+        return cls.on(cube, make_workload(cube, queries=queries, seed=seed))
 
     @classmethod
-    def on(cls, cube: Cube, workload: Workload, asked: Coded | None = None) -> Tuner:
-        """Cells in memory, judged by a workload whose codes may already be known.
+    def on(cls, cube: Cube, workload: Workload) -> Tuner:
+        """Cells in memory, judged by a workload on them, or on a table that they are a part of.
 
         If they make up protection groups, these are the groups that are judged.
         """
-        queries = QueryVariances.of(cube, workload, asked)
+        queries = QueryVariances.of(cube, workload)
         return cls(cube.whole, queries.batch, workload, queries)
 
     @property
@@ -115,13 +108,9 @@ class Tuner:
         have no row is judged without them, as it would be published.
         """
         policy.check_sampling()
-        if policy.protect:
-            groups = self.by_promise(policy)
-            alone = groups.setting(policy.unprotected(), rho1=rho1, exposing=exposing, risk=risk)
-            return replace(alone, policy=replace(alone.policy, protect=policy.protect))
-        judge = yardstick(policy if exposing is None else exposing)
+        groups, judge = self.by_promise(policy), yardstick(policy if exposing is None else exposing)
         key = "setting", policy, rho1, judge.exposure, risk
-        return self._once(key, lambda: self._setting(policy, rho1, judge, risk=risk))
+        return groups._once(key, lambda: groups._setting(policy, rho1, judge, risk=risk))
 
     def by_promise(self, policy: Policy) -> Tuner:
         """The same table and workload by the groups that a policy makes a promise about."""
@@ -129,8 +118,7 @@ class Tuner:
             return self
 
         def make() -> Tuner:
-            wanted, cells = policy.wanted_protection, self.cube.map_groups
-            found = settle(wanted, self.schema, cells, policy.retention, Key.test())
+            found = find_coarsening(policy, self.schema, self.cube.map_groups, Key.test())
             return Tuner.on(pooled_cube(self.cube, found), self.workload)
 
         merged = policy.retention if policy.wanted_protection.merges else None
@@ -144,7 +132,8 @@ class Tuner:
     def _setting(self, policy: Policy, rho1: float, judge: Policy, *, risk: bool) -> Setting:
         from reconpriv.tuning.report import Setting  # noqa: PLC0415
 
-        design = self._design(policy, judge)
+        design = self._design(policy.unprotected(), judge)
+        whole = replace(design.policy, protect=policy.protect)
         policy, lines, m, p = design.policy, design.lines, self.schema.domain_size, policy.retention
         sampled = np.where(lines.size > design.limits, lines.how_many, 0)
         exposed = np.flatnonzero(lines.frequency > 0.0)
@@ -159,7 +148,7 @@ class Tuner:
         )
         found = self._risk(design, judge) if risk else NOT_COUNTED
         return Setting(
-            policy,
+            whole,
             retention=p,
             tolerance=policy.tolerance,
             doubt=policy.doubt,
@@ -174,7 +163,7 @@ class Tuner:
             group_error=float(errors.min(initial=np.inf)),
             posterior=posterior_limit(p, m, rho1),
             local_dp_epsilon=local_privacy_level(p, m),
-            margins=policy.wanted_margins or None,
+            margins=policy.wanted_margins,
             margin_trials=told,
             margin_rows_left_out=design.rows_left_out,
             exposed_above=policy.exposed_above,
@@ -204,24 +193,19 @@ class Tuner:
             limits = sample_limits(self.batch, policy, m)
         else:
             limits = policy.sampling_rule.limits_at(lines.size, lines.frequency, policy, m)
-        told, margins, beside = np.zeros(lines.size.size), self._margins(policy), None
-        if margins is not None:
-            beside = margins.design(policy, limits)
-            limits, told = beside.limits, beside.told
-        if policy.margins and (beside is None or not beside.plan.rows.any()):
+        beside = self._beside(policy, limits)
+        if beside.plan.margins != policy.wanted_margins:
             return self._design(replace(policy, margins=None), judge)
-        trials = own_trials(lines.size, limits)
+        trials = own_trials(lines.size, beside.limits)
         members = self._once(
             ("classes", policy.sampling_rule, lines.key),
             lambda: queries.members(lines.frequency[lines.line], lines.line, policy),
         )
-        sums = queries.sums(policy, members, limits, lines.line)
-        variance = queries.variance(sums, policy.retention)
-        if margins is not None and beside is not None:
-            variance = variance + margins.change(policy, beside.plan, trials)
+        sums = queries.sums(policy, members, beside.limits, lines.line)
+        variance = queries.variance(sums, policy.retention) + beside.change(trials)
         errors = queries.questions.errors(variance)
-        left_out = 0 if beside is None else int((~beside.plan.rows).sum())
-        return _Design(policy, lines, limits, trials, told, errors, left_out)
+        left_out = int((~beside.plan.rows).sum())
+        return _Design(policy, lines, beside.limits, trials, beside.told, errors, left_out)
 
     def _lines(self, policy: Policy, judge: Policy) -> GroupLines:
         """The groups as policy and yardstick see them; each in a line of its own if limits ask."""
@@ -241,17 +225,16 @@ class Tuner:
 
         return self._once(key, make)
 
-    def _margins(self, policy: Policy) -> MarginVariances | None:
-        """The margin tables that a policy names, counted once; None if there are none."""
-        if not policy.margins:
-            return None
-        from reconpriv.tuning.margin_variances import MarginVariances  # noqa: PLC0415
-
-        def make() -> MarginVariances | None:
-            found = MarginVariances.of(self.schema, self.queries, policy)
-            return found if found.totals.tables else None
-
-        return self._once(("margins", policy.wanted_margins.tables), make)
+    def _beside(self, policy: Policy, limits: Floats) -> MarginDesign:
+        """The margins of a policy, whose tables are counted once; none if none has a row."""
+        if policy.margins:
+            found = self._once(
+                ("margins", policy.wanted_margins.tables),
+                lambda: MarginVariances.of(self.schema, self.queries, policy),
+            ).design(policy, limits)
+            if found.plan.rows.any():
+                return found
+        return MarginDesign(NO_MARGIN_PLAN, limits, np.zeros(limits.size), lambda _: 0.0)
 
     def _risk(self, design: _Design, judge: Policy) -> GroupRisk:
         """What an adversary learns from each group's trials and the margins.

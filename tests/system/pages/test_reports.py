@@ -153,8 +153,8 @@ def test_policies_out_of_the_ordinary_have_an_internal_report(changed, public, w
 def test_the_internal_report_shows_both_frontiers(adult):
     cube = collect(adult.batches(), adult.schema)
     found = lab.tradeoff(cube, POLICY)
-    assert found.setting.margins is None
-    assert all(s.margins is None and s.retention <= POLICY.retention for s in found.alone)
+    assert not found.setting.margins
+    assert all(not s.margins and s.retention <= POLICY.retention for s in found.alone)
     assert all(s.margins_epsilon == 1.0 for s in found.with_margins)
     for front, least in ((found.alone, 11), (found.with_margins, 7)):
         assert len(front) >= least

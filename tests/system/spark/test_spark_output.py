@@ -135,7 +135,7 @@ def test_margins_are_the_same_bytes_in_a_folder_and_at_a_uri(
         table.publish(choice.policy, f"file://{tmp_path}/uri", key=key)
     at_uri = {n: h for n, h in hashes(tmp_path / "uri").items() if not n.endswith(".crc")}
     assert at_uri == by_duckdb
-    assert rp.open(tmp_path / "uri").description.margins is not None
+    assert rp.open(tmp_path / "uri").description.margins
 
 
 def test_the_recommended_policy_gives_the_same_bytes_on_a_real_table(
@@ -150,7 +150,7 @@ def test_the_recommended_policy_gives_the_same_bytes_on_a_real_table(
     assert "margins.parquet" in by_duckdb
     assert by_spark == by_duckdb
     made = rp.open(tmp_path / "spark").description
-    assert made.margins is not None
+    assert made.margins
     assert sum(table.left_out for table in made.margins.tables) > 0
 
 

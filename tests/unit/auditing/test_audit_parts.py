@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -232,17 +233,19 @@ def test_the_error_without_a_column_is_that_of_the_same_questions():
     assert report.errors is not None
     assert report.errors.published == pytest.approx(Tuner.on(cube, workload).setting(POLICY).error)
     for place, column in enumerate(report.columns):
-        kept = [i for i, query in enumerate(workload.queries) if column.name not in query]
-        asked = type(workload)(
-            tuple(workload.queries[i] for i in kept), workload.answers[kept],
-            workload.selected[kept], workload.records, workload.candidates,
+        kept = [column.name not in query for query in workload.queries]
+        asked = replace(
+            workload, codes=workload.codes[:, kept], value=workload.value[kept],
+            answers=workload.answers[kept], selected=workload.selected[kept],
         )  # fmt: skip
+        left = workload.without(place)
+        assert left is not None and left.queries == asked.queries
         rest = without_column(cube, place)
         assert column.without is not None
         assert column.without.error_now == pytest.approx(
             Tuner.on(cube, asked).setting(POLICY).error
         )
-        assert column.without.error == pytest.approx(Tuner.on(rest, asked).setting(POLICY).error)
+        assert column.without.error == pytest.approx(Tuner.on(rest, left).setting(POLICY).error)
 
 
 def test_a_workload_knows_the_records_of_its_public_half():

@@ -9,8 +9,10 @@ import pytest
 
 import reconpriv as rp
 from query_fixtures import people
+from reconpriv.engines import grouped
 from reconpriv.engines.duckdb import groups as duckdb_groups
 from reconpriv.engines.duckdb.engine import DuckDBEngine
+from reconpriv.protect.kernel import Kernel
 from reconpriv.reports import internal, lab
 
 POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
@@ -66,6 +68,40 @@ def test_a_report_is_one_pass(passes, tmp_path):
     with rp.read(people(), sensitive="job", public="all", missing="value") as table:
         table.report(POLICY, tmp_path / "report.html")
     assert len(passes) == 1
+
+
+def test_protection_and_margins_take_one_pass_each(passes, tmp_path):
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0, protect={"age": 10})
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
+        table.report(policy, tmp_path / "report.html")
+        assert len(passes) == 3
+        list(table.audit_groups(policy))
+        assert len(passes) == 4
+        table.publish(policy, tmp_path / "release", key=rp.Key.test())
+    assert len(passes) == 7
+
+
+def test_a_publication_finds_its_groups_once_and_draws_each_once(tmp_path, monkeypatch):
+    """The ledger's count of trials watches the draw of the publication; nothing draws again."""
+    found, drawn = [], []
+    find, draw = grouped.find_coarsening, Kernel.draw
+
+    def finding(*given):
+        found.append(find(*given))
+        return found[-1]
+
+    def drawing(kernel, batch):
+        drawn.append(batch.whole.groups)
+        return draw(kernel, batch)
+
+    monkeypatch.setattr(grouped, "find_coarsening", finding)
+    monkeypatch.setattr(Kernel, "draw", drawing)
+    rp.Key.generate().write(tmp_path / "my.key")
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0, protect={"age": 10})
+    with rp.read(people(), sensitive="job", public="all", missing="value") as table:
+        release = table.publish(policy, tmp_path / "release", key=str(tmp_path / "my.key"))
+    assert len(found) == 1
+    assert release.written is not None and sum(drawn) == release.written.groups
 
 
 def test_audit_groups_and_report_share_one_pass(passes, size, source, tmp_path, cli):

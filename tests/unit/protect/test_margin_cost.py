@@ -20,7 +20,8 @@ POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, margins=1.0)
 
 def test_a_policy_without_margins_is_audited_as_before(adult: rp.Table) -> None:
     report = adult.audit(replace(POLICY, margins=None), columns=False)
-    assert report.margins is None and "margins" not in report.as_dict()
+    assert not report.margins and "margins" not in report.as_dict()
+    assert report.margins.sentence == "" and report.margins.aside == ""
     assert "argins" not in str(report) and "argins" not in report._repr_html_()
 
 

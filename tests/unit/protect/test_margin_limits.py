@@ -155,7 +155,7 @@ def allowed_by_hand(made: InMemory) -> tuple[np.ndarray, np.ndarray]:
 
     Value by value with dense matrices, from the noisy frequencies that the plan holds.
     """
-    batch, policy, worth = made.raw.as_batch(), made.policy, made.plan.counted.worth
+    batch, policy, worth = made.raw.as_batch(), made.policy, made.plan.worth
     sampling, lattice = policy.sampling_rule, policy.tail_bound.exact
     alone = sampling.limits(batch, policy, M)
     classes = sampling.classes(largest_exposed(batch, policy), policy)

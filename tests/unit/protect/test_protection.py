@@ -14,9 +14,9 @@ from reconpriv.cells.cube import collect
 from reconpriv.cells.randomness import Key
 from reconpriv.cells.sums import sum_selections
 from reconpriv.errors import InputError, PolicyError
-from reconpriv.policy.protection import Coarsening, Protection, as_protection
+from reconpriv.policy.protection import NO_PROTECTION, Coarsening, Protection, as_protection
 from reconpriv.protect import kernel
-from reconpriv.protect.coarsening import coarsen, settle
+from reconpriv.protect.coarsening import coarsen, find_coarsening
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.publish_cube import published_cube
 
@@ -45,7 +45,8 @@ def settled(protect, table=TABLE):
 
 
 def settled_on(protection, raw, number=1):
-    return settle(protection, raw.schema, raw.map_groups, 0.5, key(number))
+    policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, protect=protection)
+    return find_coarsening(policy, raw.schema, raw.map_groups, key(number))
 
 
 def histogram(cube, group):
@@ -78,7 +79,7 @@ def test_what_can_be_declared_is_written_back_as_it_was_said():
 def test_a_policy_without_protection_does_not_mention_it():
     assert "protect" not in repr(POLICY)
     assert "protect" not in POLICY.as_dict()
-    assert as_protection(None) is None
+    assert as_protection(None) == NO_PROTECTION
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def test_a_release_without_a_row_to_publish_is_that_without_margins(tmp_path, ke
     with rp.read(pa.table(rows), sensitive="s", public="all") as table:
         assert "every row" not in " ".join(table.warnings)
         report = table.audit(policy, columns=False)
-        assert report.margins is None and report.policy.margins is None
+        assert not report.margins and report.policy.margins is None
         assert any(note.startswith("No margins are published") for note in report.warnings)
         release = table.publish(policy, tmp_path / "r", key=key)
         plain = table.publish(replace(policy, margins=None), tmp_path / "plain", key=key)

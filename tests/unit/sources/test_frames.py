@@ -286,7 +286,7 @@ def test_without_a_policy_it_is_the_recommended_one(adult, tmp_path):
     with rp.read(adult, **ROLES) as table:
         made = table.publish(out=tmp_path / "r", key=rp.Key.test()).description
         assert (made.policy.bound, made.policy.doubt) == (expected.bound, expected.doubt)
-        assert made.margins is not None
+        assert made.margins
         assert next(table.audit_groups()).equals(next(table.audit_groups(expected)))
         found, same = attack("micro", table), attack("micro", table, "recommended")
         assert found.as_dict() == same.as_dict() == attack("micro", table, expected).as_dict()
@@ -309,4 +309,4 @@ def test_what_the_recommended_policy_changes_for_a_table_is_a_warning(tmp_path):
         assert sum(words in note for note in notes) == 1
         assert sum(words in note for note in release.warnings) == 1
     assert release.description.policy.retention == 0.49
-    assert release.description.margins is None
+    assert not release.description.margins

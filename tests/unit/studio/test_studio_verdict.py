@@ -164,7 +164,7 @@ def test_margins_of_a_policy_with_harmless_values_are_judged(adult_loaded):
     """An audit knows more about such a policy than the controls do; it is still the same policy."""
     policy = replace(POLICY, harmless=("Sales",), margins=1.0)
     report = adult_loaded.table.audit(policy, columns=False)
-    assert report.margins is not None
+    assert report.margins
     assert margins_sentence(report, policy) == report.margins.sentence
     assert "counting" in margins_sentence(report, replace(policy, margins=2.0))
     shown = plain(verdict_card(report, policy, setting(adult_loaded, policy)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from reconpriv.cli.options.declared import arguments, shared
 from reconpriv.cli.options.shared import (
@@ -143,11 +143,6 @@ class PolicyOptions:
         parse=_protection,
     )
 
-    @property
-    def margins_given(self) -> bool:
-        """True if any option for margins was used."""
-        return any(getattr(self, name) is not None for name in _MARGINS)
-
     def chosen(self) -> Policy:
         """The policy that the options stand for: a preset, changed by what was given."""
         from reconpriv.policy.presets import DEFAULT, PRESETS
@@ -155,16 +150,13 @@ class PolicyOptions:
 
         base = DEFAULT if self.preset is None else PRESETS.find(self.preset)
         given = arguments(self)
-        margins = self._margins(*map(given.pop, _MARGINS))
-        del given["preset"]
+        for name in ("preset", *_MARGINS):
+            del given[name]
         changed = {name: value for name, value in given.items() if value is not None}
         counted = SAMPLING_RULES.find(changed.get("sampling", base.policy.sampling))
-        if margins is not None:
-            changed["margins"] = margins or None
-        elif not counted.counts_margins:
-            # Those of the preset are left out where they are not counted.
-            changed["margins"] = None
-        return replace(base.policy, **changed)
+        # Those of the preset are left out where they are not counted.
+        unless = {} if counted.counts_margins else {"margins": None}
+        return replace(base.policy, **(unless | changed | self._margins()))
 
     def on(self, policy: Policy, schema: Schema) -> Fitted:
         """The policy for a table, if it is the recommended one as far as nothing else was given."""
@@ -173,29 +165,25 @@ class PolicyOptions:
         if (self.preset or DEFAULT.name) != RECOMMENDED.name:
             return Fitted(policy, ())
         free = self.retention is None
-        return fitted(policy, schema, retention=free, margins=not self.margins_given)
+        return fitted(policy, schema, retention=free, margins=not self._margins())
 
-    def _margins(
-        self, epsilon: float | None, rho: float | None, delta: float | None, tables: Any
-    ) -> Margins | Literal[False] | None:
-        """The margins that the options stand for, if any; False for an ε of 0: none."""
+    def _margins(self) -> dict[str, Margins | None]:
+        """The field of a policy that the options stand for, if any was given; 0 is none."""
         from reconpriv.policy.margin_settings import DELTA, Margins
 
+        epsilon, rho, delta, tables = given = [arguments(self)[name] for name in _MARGINS]
         if epsilon is not None and rho is not None:
             raise PolicyError("Give either --margins or --margins-rho, not both.")
-        if not self.margins_given:
-            return None
+        if given == [None] * len(_MARGINS):
+            return {}
         if epsilon == 0:
             if delta is not None or tables is not None:
                 raise PolicyError("With --margins 0 there are no margins, so none can be chosen.")
-            return False
+            return {"margins": None}
         usual = USUAL_MARGINS if rho is None else None
-        return Margins(
-            usual if epsilon is None else epsilon,
-            DELTA if delta is None else delta,
-            rho=rho,
-            tables=tables,
-        )
+        level = usual if epsilon is None else epsilon
+        margins = Margins(level, DELTA if delta is None else delta, rho=rho, tables=tables)
+        return {"margins": margins}
 
 
 @dataclass(frozen=True)

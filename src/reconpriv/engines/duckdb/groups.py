@@ -85,7 +85,7 @@ class GroupCounts(Engine):
 
     def _count_groups(self, grouping: GroupBy, progress: Progress) -> Iterator[CellBatch]:
         with clear_errors(self._what):
-            coded = None if grouping.coarsening else self._coded(grouping)
+            coded = self._coded(grouping)
             if coded is None:
                 query = self._sorted_cells(grouping, "ORDER BY {order}")
             else:
@@ -96,7 +96,7 @@ class GroupCounts(Engine):
             yield from grouping.batches(reader) if coded is None else coded.groups(reader)
 
     def _coded(self, grouping: GroupBy) -> CodedCells | None:
-        if not self._may_code:
+        if not self._may_code or grouping.coarsening.columns:
             return None
         weight = None if self._count_column is None else quote(self._count_column)
         schema = grouping.schema

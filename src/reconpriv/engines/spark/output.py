@@ -103,7 +103,7 @@ def write_release(
 ) -> Written:
     """Publish sorted whole groups (public…, sensitive, n) and write the release's files."""
     schema = task.grouping.schema
-    micro = tuple(f"c{i}" for i in range(len(schema.public)))
+    micro = task.micro_columns
     with spark_work(session, "publishing", "publishing", progress):
         own = _public_fields(groups, task)
         published = map_in_arrow(groups, task, struct(_PUBLISHED | {"told": "binary"}, own))
@@ -122,11 +122,11 @@ def write_release(
             totals = _part_totals(placed, layout)
             return placed.join(_bases(session, totals), "part"), totals
 
-        if task.grouping.coarsening:
+        if task.columns == micro:
+            data, of_data = placed, totals = numbered(staged, micro, "numbered")
+        else:
             data, of_data = numbered(staged.where("counts IS NOT NULL"), micro, "rows")
             placed, totals = numbered(staged.where("trials IS NOT NULL"), task.columns, "groups")
-        else:
-            data, of_data = placed, totals = numbered(staged, micro, "numbered")
     if not totals:
         raise OutputError(
             "What Spark's workers wrote cannot be seen from here.",
@@ -162,14 +162,15 @@ def _public_fields(groups: Any, task: PublishGroups) -> list[Any]:
 
     schema, coarsening = task.grouping.schema, task.grouping.coarsening
     fields = [groups.schema[f"c{i}"] for i in range(len(schema.public))]
-    if not coarsening:
-        return fields
     kinds = {
         column.name: types.StringType() if column.name in coarsening.names else field.dataType
         for column, field in zip(schema.public, fields, strict=True)
     }
     coarse = zip(task.columns, task.grouping.group_schema.public, strict=True)
-    return [*fields, *(types.StructField(name, kinds[column.name]) for name, column in coarse)]
+    found = {field.name: field for field in fields}
+    for name, column in coarse:
+        found.setdefault(name, types.StructField(name, kinds[column.name]))
+    return [*found.values()]
 
 
 def struct(columns: dict[str, str], first: Sequence[Any] = ()) -> Any:

@@ -153,7 +153,8 @@ class PublishGroups:
             for published in publish(batch):
                 groups, cells = self._groups(published), _cell_lists(published.dealt)
                 types = _TYPES | {name: one.type for name, one in (groups | cells).items()}
-                for rows in [groups, cells] if self.grouping.coarsening else [groups | cells]:
+                one = self.columns == self.micro_columns
+                for rows in [groups | cells] if one else [groups, cells]:
                     yield self._batch(rows, types)
         if types and isinstance(publish, Watched) and publish.watchers:
             yield self._batch({"told": pa.array([publish.told()], pa.binary())}, types)
@@ -161,15 +162,19 @@ class PublishGroups:
     def _batch(self, rows: dict[str, pa.Array], types: dict[str, pa.DataType]) -> pa.RecordBatch:
         """Rows with all columns; what they lack is missing."""
         length = len(next(iter(rows.values())))
-        micro = [f"c{i}" for i in range(len(self.grouping.schema.public))]
-        names = [*dict.fromkeys([*micro, *self.columns]), *PUBLISHED]
+        names = [*dict.fromkeys([*self.micro_columns, *self.columns]), *PUBLISHED]
         found = [rows[n] if n in rows else pa.nulls(length, types[n]) for n in names]
         return pa.RecordBatch.from_arrays(found, names=names)
 
     @property
+    def micro_columns(self) -> tuple[str, ...]:
+        """The columns of the micro groups' public values."""
+        return tuple(f"c{i}" for i in range(len(self.grouping.schema.public)))
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the protection groups' public values."""
-        stem = "k" if self.grouping.coarsening else "c"
+        stem = "k" if self.grouping.coarsening.columns else "c"
         return tuple(f"{stem}{i}" for i in range(len(self.grouping.group_schema.public)))
 
     def _groups(self, published: PublishedBatch) -> dict[str, pa.Array]:

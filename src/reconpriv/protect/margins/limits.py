@@ -216,50 +216,41 @@ class CountedLimits(TrialLimits):
     indexes: tuple[RowIndex, ...]
     schema: Schema
 
-    def lowered(self, batch: CellBatch, limits: Floats) -> Floats:
-        """The limits of a sampling rule, lowered by what margins are worth about each group."""
-        groups = self._groups(batch)
-        return limits if groups is None else self.worth.limits(groups)
+    def lowered(self, batch: CellBatch, limits: Floats) -> Floats:  # noqa: ARG002
+        """The limits of the sampling rule, lowered by what margins are worth about each group."""
+        return self.worth.limits(self._groups(batch))
 
     def cost(self, batch: CellBatch) -> CostPart:
         """What margins cost the groups of a batch."""
-        limits, most = self._limits_without(batch), 0.0
-        lowered, groups = limits, self._groups(batch)
-        if groups is not None:
-            lowered, possible = self.worth.cost(groups)
-            most = self.worth.most(groups, possible)
+        limits, groups = self._limits_without(batch), self._groups(batch)
+        lowered, possible = self.worth.cost(groups)
         alone, trials = own_trials(batch.sizes, limits), own_trials(batch.sizes, lowered)
         return CostPart(
             groups=int((trials < alone).sum()),
             trials=round(float(alone.sum())),
             trials_lost=round(float((alone - trials).sum())),
-            most=most,
+            most=self.worth.most(groups, possible),
         )
 
     def beside(self, batch: CellBatch) -> dict[str, Floats]:
         """For every group: its own trials, those that margins are worth, and both together."""
         told = self.told(batch)
-        if told is None:
-            return {}
         own = own_trials(batch.sizes, self.lowered(batch, self._limits_without(batch)))
         return {"trials": own, "trials_from_margins": told, "effective_trials": own + told}
 
     def _limits_without(self, batch: CellBatch) -> Floats:
         return sample_limits(batch, self.worth.policy, self.worth.domain_size)
 
-    def told(self, batch: CellBatch) -> Floats | None:
-        """How many trials margins are worth about each group; None if they are not counted."""
-        groups = self._groups(batch)
-        return None if groups is None else self.worth.trials(groups)
+    def told(self, batch: CellBatch) -> Floats:
+        """How many trials margins are worth about each group."""
+        return self.worth.trials(self._groups(batch))
 
-    def _groups(self, batch: CellBatch) -> Candidates | None:
-        if not self.worth.policy.sampling_rule.counts_margins:
-            return None
+    def _groups(self, batch: CellBatch) -> Candidates:
         rows = rows_of(self.indexes, batch.public, self.schema)
         return candidates_of(batch, rows, self.worth.policy, self.worth.domain_size)
 
 
-def settle_rows(
+def publishable_rows(
     totals: MarginTotals,
     frequencies: Sequence[Floats],
     variance: float,

@@ -15,10 +15,11 @@ from reconpriv.messages.phrases import listed
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy.margin_settings import NO_ROW, NO_TABLE, Margins
 from reconpriv.policy.policy import Policy
-from reconpriv.protect.margins.limits import CountedLimits, settle_rows
+from reconpriv.protect.margins.limits import CountedLimits, publishable_rows
 from reconpriv.protect.margins.noise import adjusted, noisy_tables
-from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, MarginPlan, PlannedTable
+from reconpriv.protect.margins.planned import UNCOUNTED, MarginPlan, PlannedTable
 from reconpriv.protect.margins.tables import (
+    NO_TOTALS,
     CountMargins,
     MarginPart,
     MarginTable,
@@ -37,11 +38,11 @@ MapGroups = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginP
 
 
 def count_margins(map_groups: MapGroups, policy: Policy, schema: Schema) -> MarginTotals:
-    """Count the margins that a policy asks for, in one pass over the groups."""
+    """Count the margins that a policy asks for, in one pass over the groups, if there are any."""
     margins = policy.wanted_margins
-    if not schema.public:
-        raise PolicyError("Margins need at least one public column.")
     tables = wanted_tables(margins, schema)
+    if not tables:
+        return NO_TOTALS
     count = CountMargins(schema, policy, tables)
     parts = map_groups(count)
     totals = join_margins(parts, tables, margins, schema)
@@ -56,10 +57,8 @@ def planned_margins(
     map_groups: MapGroups, policy: Policy, schema: Schema, key: Key | None
 ) -> MarginPlan:
     """The margins that a policy asks for; an empty plan if it asks for none, or none is left."""
-    if not policy.wanted_margins:
-        return NO_MARGIN_PLAN
     plan = plan_margins(count_margins(map_groups, policy, schema), policy, schema, key)
-    return plan if plan.published or plan.notes else MarginPlan(notes=(NO_ROW,))
+    return MarginPlan(notes=(NO_ROW,)) if plan.tables and not plan.published else plan
 
 
 def plan_margins(
@@ -70,7 +69,7 @@ def plan_margins(
     Without a key nothing is drawn: the counts are the true ones, for an audit that publishes none.
     """
     if not totals.tables:
-        return MarginPlan(notes=(NO_TABLE,))
+        return MarginPlan(notes=(NO_TABLE,) if totals.too_large else ())
     margins = policy.wanted_margins
     # Rows that are left out have cost as much as those that are published.
     variance = check_variance(margins.variance(len(totals.tables)))
@@ -78,7 +77,7 @@ def plan_margins(
     if key is not None:
         tables = noisy_tables(tables, variance, schema, key)
     frequencies = row_frequencies(tables, totals.tables, 0.0 if key is None else variance**0.5)
-    worth, published = settle_rows(totals, frequencies, variance, policy, schema.domain_size)
+    worth, published = publishable_rows(totals, frequencies, variance, policy, schema.domain_size)
     ends = np.cumsum([table.rows for table in tables])
     kept = [np.flatnonzero(flags) for flags in np.split(published, ends[:-1])]
     planned = tuple(
@@ -90,10 +89,13 @@ def plan_margins(
         margins,
         variance,
         planned,
-        CountedLimits(worth, index_rows(totals.tables, schema), schema),
+        CountedLimits(worth, index_rows(totals.tables, schema), schema)
+        if policy.sampling_rule.counts_margins
+        else UNCOUNTED,
         totals,
         published,
         totals.too_large,
+        worth=worth,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from reconpriv.protect.margins.tables import (
     table_name,
 )
 from reconpriv.theory.arrays import Flags, Floats, Ints
+
+if TYPE_CHECKING:
+    from reconpriv.protect.margins.limits import MarginWorth
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,8 @@ class DescribedTable:
     left_out: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {
-            "name": self.name,
-            "columns": list(self.columns),
-            "rows": self.rows,
-            "left_out": self.left_out,
-        }
+        """Its fields by name, as the manifest and an audit have them."""
+        return vars(self) | {"columns": list(self.columns)}
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,8 @@ class MarginPlan:
     """What is published beside the records, and what it costs them.
 
     ``rows`` says which rows of all tables are published; ``too_large`` names tables that were not
-    asked for by name and have too many. ``notes`` say why there are none.
+    asked for by name and have too many. ``notes`` say why there are none. ``counted`` lowers no
+    limit if the sample size does not count what margins are ``worth``.
     """
 
     margins: Margins = NO_MARGINS
@@ -120,6 +119,7 @@ class MarginPlan:
     rows: Flags = field(default_factory=lambda: np.zeros(0, dtype=bool))
     too_large: tuple[Attributes, ...] = ()
     notes: tuple[str, ...] = ()
+    worth: MarginWorth | None = None
 
     @property
     def published(self) -> tuple[MarginTable, ...]:
@@ -134,21 +134,27 @@ NO_MARGIN_PLAN = MarginPlan()
 class MarginCost:
     """What margins cost: how private they are, their tables, and the trials that groups give up.
 
+    Without a table it is that of no margins, false as a condition, and says nothing.
+
     ``groups`` get ``trials_lost`` fewer trials than the ``trials`` they would have without margins;
     ``most_trials`` is the most that margins are worth about one group. ``counted`` is False for a
     sampling rule that does not count margins: then nothing is known about groups.
     """
 
-    margins: Margins
-    variance: float
-    tables: tuple[DescribedTable, ...]
-    sampling: str
-    counted: bool
-    groups: int
-    trials: int
-    trials_lost: int
-    most_trials: float
-    notes: tuple[str, ...]
+    margins: Margins = NO_MARGINS
+    variance: float = 0.0
+    tables: tuple[DescribedTable, ...] = ()
+    sampling: str = ""
+    counted: bool = False
+    groups: int = 0
+    trials: int = 0
+    trials_lost: int = 0
+    most_trials: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """True if any table is published."""
+        return bool(self.tables)
 
     @property
     def sentence(self) -> str:
@@ -156,7 +162,14 @@ class MarginCost:
         return " ".join([self._cost, *self.notes]).strip()
 
     @property
+    def aside(self) -> str:
+        """What to add to figures that count no margins; empty if there are none."""
+        return "; margins are left aside" if self.tables else ""
+
+    @property
     def _cost(self) -> str:
+        if not self.tables:
+            return ""
         if not self.counted:
             return _not_counted(self.sampling)
         if not self.groups:
@@ -168,7 +181,7 @@ class MarginCost:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """The privacy, the tables and the cost of margins by name, as an audit has them."""
         return {
             "sentence": self.sentence,
             "rho": self.margins.rho,
@@ -185,10 +198,15 @@ class MarginCost:
         }
 
 
+NO_MARGIN_COST = MarginCost()
+
+
 def margin_cost(
     plan: MarginPlan, parts: Iterable[CostPart], policy: Policy, schema: Schema
 ) -> MarginCost:
     """What was found in all parts of a table."""
+    if not plan.published:
+        return NO_MARGIN_COST
     found = sum(parts, CostPart())
     return MarginCost(
         margins=plan.margins,
@@ -220,8 +238,6 @@ def _not_counted(sampling: str) -> str:
 
 
 def _not_published(plan: MarginPlan, schema: Schema, *, rows: bool = True) -> tuple[str, ...]:
-    from reconpriv.protect.margins.tables import table_name  # noqa: PLC0415
-
     notes = [
         f"There is no margin table by {table_name(attributes, schema)}: it has too many rows."
         for attributes in plan.too_large

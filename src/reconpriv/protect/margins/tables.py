@@ -128,6 +128,8 @@ def wanted_tables(margins: Margins, schema: Schema) -> tuple[Attributes, ...]:
     """The tables by position: those that are named, or one per public column."""
     names = [column.name for column in schema.public]
     if margins.tables is None:
+        if not names:
+            raise PolicyError("Margins need at least one public column.")
         return tuple((i,) for i in range(len(names)))
     found = []
     for table in margins.tables:

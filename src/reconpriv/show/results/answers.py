@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reconpriv.answers.figure import Answer
@@ -56,19 +57,23 @@ def table_document(table: EstimateTable | FigureTable) -> Document:
 def comparison_document(found: Comparison) -> Document:
     """The verdict, then both sides, their difference and their ratio."""
     table = table_of(found)
-    margins = any(one.from_margins > 0 for one in (found.a, found.b))
-    grid = _figures(table, margins=margins, note=noted(found.remarks))
+    more = _from_margins([found.a, found.b])
+    grid = _figures(table, more=more, note=noted(found.remarks))
     return [Headline(found.verdict), grid]
 
 
-def _figures(table: FigureTable, *, margins: bool = False, note: str | None = None) -> Grid:
+def _from_margins(answers: Sequence[Answer]) -> list[Field]:
+    """The column that says what answers owe to margins, if any of them owes something."""
+    return [figure(_FROM_MARGINS)] if any(one.from_margins > 0 for one in answers) else []
+
+
+def _figures(table: FigureTable, *, more: Sequence[Field] = (), note: str | None = None) -> Grid:
     """Every answer beside its interval."""
-    more = [figure(_FROM_MARGINS)] if margins else []
     names = [field for name in table.names for field in (figure(name), figure("interval"), *more)]
     rows = [
         (
             *map(label, labels.values()),
-            *(cell for one in answers for cell in (*answer_cells(one), *([_share(one)] * margins))),
+            *(x for one in answers for x in (*answer_cells(one), *(_share(one) for _ in more))),
         )
         for labels, answers in table
     ]
@@ -83,20 +88,20 @@ def _share(one: Answer) -> str:
 def _counts(table: FigureTable) -> Grid:
     """Counts with what they rest on; margins and a model's error, if any of them rests on some."""
     counts = table.answers
-    margins, leaning = any(one.from_margins > 0 for one in counts), any(x.leans for x in counts)
+    more, leaning = _from_margins(counts), any(x.leans for x in counts)
     error = leaning and table.by != ("query",)
     top = max([1.0, *((one.number if one.leans else _end(one.high)) or 0.0 for one in counts)])
     fields = [
         *map(Field, table.by), figure(table.names[0]), figure("interval"),
         Field("", picture=True), figure("groups"), figure("trials"),
-        *([figure(_FROM_MARGINS)] if margins else []), *([figure(_ERROR)] if error else []),
+        *more, *([figure(_ERROR)] if error else []),
     ]  # fmt: skip
     rows = [
         (
             *map(label, labels.values()), one.value_words,
             one.interval if error else answer_cells(one)[1], _whisker(one, top),
             f"{one.groups:,}", f"{one.trials:,.0f}",
-            *([_share(one) or "0 %"] if margins else []),
+            *(_share(one) or "0 %" for _ in more),
             *([f"{one.standard_error:,.1f}" if one.leans else "-"] if error else []),
         )
         for labels, (one,) in table
@@ -128,8 +133,8 @@ def _in_large(one: Answer) -> list[Part]:
         level = f"{100 * one.confidence:g}% interval for the {one.kind} in the original table: "
         words = f"{'' if one.leans else level}{interval}"
         among = f"among {one.records:,} records, " if count else ""
-        margins = f"; {one.margins_words}" if one.margins_words else ""
-        basis = f"{one.groups:,} groups and {one.trials:,.0f} independent trials{margins}"
+        trials = f"{one.groups:,} groups and {one.trials:,.0f} independent trials"
+        basis = "; ".join(filter(None, (trials, one.margins_words)))
         parts = [_whisker(one, one.records)] if count else []
         parts.append(Paragraph(f"{among}from {basis}"))
     notes = [Paragraph(line, "note") for line in noted(one.remarks).splitlines()]

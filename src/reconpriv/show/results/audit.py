@@ -63,9 +63,9 @@ def _figures(report: AuditReport) -> Facts:
         (f"{report.group_word}s", f"{report.groups:,} (by {by or 'nothing'})")
         if over
         else ("groups", f"{report.groups:,} (public: {by or 'none'})"),
-        *([("pooled over", over.words)] if over else []),
+        ("pooled over", over.words),
         ("sensitive", f"{report.sensitive} ({report.domain_size} values)"),
-        *([("left out", ", ".join(report.left_out))] if report.left_out else []),
+        ("left out", ", ".join(report.left_out)),
         ("policy", policy_line(report.policy.as_dict())),
         ("promised", report.promise),
         ("not promised", report.not_promised),
@@ -78,13 +78,11 @@ def _figures(report: AuditReport) -> Facts:
         alone = f"{errors.plain:.1%} with perturbation alone, which promises nothing about groups"
         expected = f"{errors.published:.1%} of an analyst's count, on average ({alone})"
         rows.append(("expected error", expected))
-    if report.margins:
-        rows += margins_rows(report.margins)
-    return Facts([row for row in rows if row[1]], quoted=PROMISED)
+    return Facts([*rows, *margins_rows(report.margins)], quoted=PROMISED)
 
 
 def margins_rows(cost: MarginCost) -> list[tuple[str, str]]:
-    """What the margins are and what they cost, in figures."""
+    """What the margins are and what they cost, in figures; nothing if there are none."""
     rows = [("margins", margins_line(cost.as_dict()))]
     if cost.counted:
         groups = "1 group" if cost.groups == 1 else f"{cost.groups:,} groups"
@@ -116,7 +114,7 @@ def columns_grid(report: AuditReport) -> Grid:
         "Public columns: what the audit would be without each",
         "at risk: records in groups that could be reconstructed if the table were only perturbed."
         " error: expected mean relative error of the questions that do not use the column, with it"
-        f" → without it{'; from the records alone.' if report.margins else '.'}",
+        f" → without it{report.margins.aside}.",
     )  # fmt: skip
 
 

@@ -63,10 +63,9 @@ def attack_document(result: AttackResult, *, closed: bool = True) -> Document:
 
 def independence_document(test: IndependenceTest) -> Document:
     """Verdict first, then what both tests rest on, and the tests."""
-    from_where = "from records and margins" if test.margins else "for the release"
-    corrected = f"corrected{',' if test.margins else ''} {from_where}"
+    corrected = {True: "corrected, from records and margins", False: "corrected for the release"}
     rows = [
-        (corrected, test.statistic, test.degrees_of_freedom, _p(test.p_value)),
+        (corrected[test.margins], test.statistic, test.degrees_of_freedom, _p(test.p_value)),
         ("naive: published rows as they are", test.naive_statistic,
          test.naive_degrees_of_freedom, _p(test.naive_p_value)),
     ]  # fmt: skip
@@ -103,15 +102,17 @@ def _design_effect(test: IndependenceTest) -> str:
     return f"{effect}: as precise as {alone:,.0f} records that are only perturbed, not sampled"
 
 
+_BOTH = {True: "records and margins", False: ""}  # if margins were used
+
+
 def learned_document(learned: Learned) -> Document:
     """A classifier: what it learned from, how well it does, and its classes."""
     rows = [
         ("target", f"{learned.target} ({len(learned.classes)} classes)"),
         ("features", ", ".join(learned.features)),
         ("reconstructed", learned.sensitive or "nothing: no randomised column takes part"),
+        ("learned from", _BOTH[learned.margins]),
     ]
-    if learned.margins:
-        rows.append(("learned from", "records and margins"))
     if learned.accuracy is not None:
         rows += [
             ("tested on", f"{learned.tested:,} records"),
@@ -129,8 +130,8 @@ def regression_document(found: Regression) -> Document:
     facts = [
         ("condition", found.condition),
         ("records", f"{found.records:,} in {found.groups:,} groups, {found.trials:,.0f} trials"),
-        *([("fitted to", "records and margins")] if found.margins else []),
-        *([("reference", compared)] if compared else []),
+        ("fitted to", _BOTH[found.margins]),
+        ("reference", compared),
     ]
     blocks: dict[object, list[Coefficient]] = {}
     for one in found.coefficients:

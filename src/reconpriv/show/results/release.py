@@ -40,11 +40,10 @@ def _figures(release: Release) -> Facts:
         ("promised", release.promise),
         ("not promised", release.not_promised),
     ]
-    if over:
-        rows.append(("pooled over", over.words))
+    rows.append(("pooled over", over.words))
     if release.written is not None:
         rows += [
-            ("protection groups" if over else "groups", f"{summary['groups']:,}"),
+            (f"{over.group_word}s", f"{summary['groups']:,}"),
             ("sampled groups", f"{summary['sampled_groups']:,}"),
             ("independent trials", f"{summary['trials']:,}"),
             (
@@ -63,10 +62,8 @@ def _figures(release: Release) -> Facts:
                     f"{summary['unattainable_groups']:,} groups in which not even one is private",
                 )
             )
-    if release.description.margins:
-        rows.append(("margins", margins_line(summary["margins"])))
-    if release.tables:
-        rows.append(("tables", ", ".join(release.tables)))
+    rows.append(("margins", margins_line(release.description.margins.as_dict())))
+    rows.append(("tables", ", ".join(release.tables)))
     return Facts(rows, quoted=PROMISED)
 
 
@@ -92,8 +89,10 @@ def policy_line(policy: dict[str, Any]) -> str:
 
 
 def margins_line(margins: dict[str, Any]) -> str:
-    """Margins on one line, from their block in the manifest or in an audit."""
+    """Margins on one line, from their block in the manifest or in an audit; empty without any."""
     tables = margins["tables"]
+    if not tables:
+        return ""
     left_out = sum(one["left_out"] for one in tables)
     return f"{privacy_words(margins)}, σ = {sqrt(margins['variance']):.3g}; {_tables(tables)}" + (
         f"; {left_out:,} {'row' if left_out == 1 else 'rows'} left out" if left_out else ""
@@ -122,9 +121,9 @@ def noise_reach(margins: dict[str, Any]) -> float:
 
 def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """What the margins of a release are and how far off their counts are; nothing if none."""
-    margins = facts.get("margins")
-    if margins is None:
+    if "margins" not in facts:
         return []
+    margins = facts["margins"]
     tables, sigma = margins["tables"], sqrt(margins["variance"])
     left_out = sum(one["left_out"] for one in tables)
     said = (
@@ -143,12 +142,12 @@ def margin_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def protection_words(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """What protection groups pool over, and how to ask; nothing if there are none."""
-    protect = facts.get("protect")
-    if protect is None:
+    parts = [
+        f"{name} ({_first(said.get('labels', [])) or 'ignored'})"
+        for name, said in facts.get("protect", {}).items()
+    ]
+    if not parts:
         return []
-    parts = []
-    for name, said in protect.items():
-        parts.append(f"{name} ({_first(said.get('labels', [])) or 'ignored'})")
     return [
         (
             "Protection",

@@ -17,6 +17,7 @@ from reconpriv.show.document import (
     Paragraph,
     number,
 )
+from reconpriv.tuning.recommend import by_margins
 from reconpriv.tuning.risk import CLOSE
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ def spread_out(report: TuneReport, most: int = _ROWS) -> list[Setting]:
     """Some efficient settings from the most accurate to the least, including the chosen one."""
     efficient = list(report.efficient)
     if len(efficient) > most:
-        alone = [s for s in efficient if not s.margins]
-        beside = [s for s in efficient if s.margins]
+        alone, beside = by_margins(efficient)
         half = most // 2 if alone and beside else most
         efficient = _evenly(alone, half) + _evenly(beside, half)
     chosen = report.recommended or report.nearest

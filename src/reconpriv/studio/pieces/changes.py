@@ -10,6 +10,7 @@ from reconpriv.columns.schema import Schema
 from reconpriv.ledger.entries import Fingerprint
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import listed
+from reconpriv.policy.margin_settings import NO_MARGINS
 from reconpriv.studio.work.keys import TableKey
 from reconpriv.studio.work.plan import DeclaredRoles, PublicationPlan
 from reconpriv.studio.work.workspace import LoadedTable, Opened, Published
@@ -99,7 +100,7 @@ def same_key_means(known: TableKey, plan: PublicationPlan, schema: Schema) -> st
             " sample, which an adversary can average with the first. Replace the last release; do"
             " not hand out both."
         )
-    if before.margins and after.margins and before.margins != after.margins:
+    if len({before.wanted_margins, after.wanted_margins} - {NO_MARGINS}) > 1:
         return (
             "Different margins have noise of their own: with both releases an adversary knows"
             " more than either level of privacy says, since their ρ add up. Replace the last"

@@ -15,7 +15,7 @@ from reconpriv.reports.charts import ALONE, WITH_MARGINS, frontier_chart
 from reconpriv.reports.risk_sections import frontier_rows
 from reconpriv.show.charts import drawing, palette
 from reconpriv.tuning.reach import within
-from reconpriv.tuning.recommend import frontier
+from reconpriv.tuning.recommend import by_margins, frontier
 from reconpriv.tuning.report import Setting, TuneReport
 
 _WIDTH, _HEIGHT = 560, 250
@@ -42,10 +42,7 @@ class RiskUtility:
         """
         limit = math.inf if report.posterior_allowed is None else report.posterior_allowed
         allowed = within(report.settings, limit)
-        series = {
-            ALONE: frontier([one for one in allowed if not one.margins]),
-            WITH_MARGINS: frontier([one for one in allowed if one.margins]),
-        }
+        series = dict(zip((ALONE, WITH_MARGINS), map(frontier, by_margins(allowed)), strict=True))
         rows = frontier_rows(series)
         if not rows:
             return None

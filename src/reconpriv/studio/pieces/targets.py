@@ -165,7 +165,7 @@ def advice(report: TuneReport, target: Target) -> TagList:
         if best.posterior > mine.posterior + 1e-9:
             words = "This protects single records less than your policy does."
             parts.append(notice(words, "warning"))
-        if (best.margins_epsilon or 0.0) > (mine.margins_epsilon or 0.0):
+        if best.spent > mine.spent:
             words = f"{budget(best).capitalize()}, beside what one record reveals."
             parts.append(notice(words, "warning"))
     return TagList(*parts)

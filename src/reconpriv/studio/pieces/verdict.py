@@ -144,9 +144,9 @@ def too_many_unique(report: rp.AuditReport) -> bool:
 
 def margins_sentence(report: rp.AuditReport, policy: rp.Policy) -> str:
     """What margins cost the groups; an audit of another policy does not know."""
-    if not report.margins or report.policy.as_dict() != policy.as_dict():
-        return "counting what they cost the groups…"
-    return report.margins.sentence
+    if report.policy.as_dict() == policy.as_dict():
+        return report.margins.sentence
+    return "counting what they cost the groups…" if policy.margins else ""
 
 
 def verdict_notices(
@@ -160,13 +160,12 @@ def verdict_notices(
     ]
     if not any(column.identifier for column in report.columns):
         parts.append(("Columns", "good", "no public column is nearly unique."))
-    if policy.margins:
-        parts.append(("Margins", "info", margins_sentence(report, policy)))
+    parts.append(("Margins", "info", margins_sentence(report, policy)))
     if report.dropped:
         parts.append(("Records", "info", f"{kept_words(report.records, report.dropped)}."))
     parts.sort(key=lambda part: list(_WORST_FIRST).index(part[1]))
     return TagList(
-        *(notice(f"{w[0].upper()}{w[1:]}", kind, lead=f"{name}: ") for name, kind, w in parts)
+        *(notice(f"{w[0].upper()}{w[1:]}", kind, lead=f"{name}: ") for name, kind, w in parts if w)
     )
 
 

@@ -25,7 +25,7 @@ from reconpriv.studio.work.live import Candidate, Live
 from reconpriv.studio.work.workspace import LoadedTable
 from reconpriv.theory.tails.bounds import resolve_bound
 from reconpriv.tuning.report import Setting, Target, TuneReport
-from reconpriv.tuning.sweep import USUAL_MARGINS, sweep
+from reconpriv.tuning.sweep import sweep, usual_unless
 from reconpriv.tuning.tuner import Tuner
 
 Step = Callable[[int, int], None]
@@ -123,7 +123,7 @@ def try_settings(request: TuningRequest, step: Step = lambda *_: None) -> Sweep:
     # The policy's bound, if settings with a sample can use it.
     bound = policy.tail_bound if policy.tail_bound.sizes_classes else resolve_bound(_PLAIN_BOUND)
     # Without exact tails, settings with and without margins are judged quickly.
-    both = [None, policy.wanted_margins or USUAL_MARGINS]
+    both = [None, usual_unless(policy)]
     report = sweep(
         tuner,
         margins=None if bound.exact else both,

@@ -195,8 +195,10 @@ def plan_view(candidate: Candidate, report: rp.AuditReport | None) -> Tag:
         "Recoded": roles.recoded,
         "Policy": policy_line(policy.as_dict()),
         "Sampling rule": policy.sampling,
-        "Margins": wanted.words if wanted else "",
-        "Protection": str(policy.protect or ""),
+        "Margins": wanted.words,
+        "Protection": ", ".join(
+            f"{name}: {how}" for name, how in policy.wanted_protection.as_dict().items()
+        ),
         **dict(promise_rows(policy, report)),
     }
     if single is not None:

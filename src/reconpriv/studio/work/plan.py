@@ -111,7 +111,7 @@ def python_script(plan: PublicationPlan) -> str:
 
 def _margins(margins: rp.Margins) -> list[str]:
     """The argument ``margins``: an ε if that says it all."""
-    if not margins:
+    if not margins.rho:
         return []
     epsilon = margins.round_epsilon
     plain = epsilon is not None and margins.usual_delta and margins.tables is None
