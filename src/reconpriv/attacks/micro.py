@@ -175,7 +175,7 @@ class Measured:
 
     def _predicted(self, found: Sequence[BestEstimates]) -> Floats | None:
         """The chance that each estimate is close; unknown if coins decide on its trials."""
-        if SAMPLING_RULES[self.size].coins:
+        if SAMPLING_RULES[self.size].coin_flips:
             return None
         tolerance = self.target.policy.tolerance
         return np.concatenate([combined_share(one, tolerance) for one in found])

@@ -213,8 +213,8 @@ def _plausible(counts: Ints, known: Knowledge) -> Flags:
 def _coin_spread(counts: Ints, known: Knowledge, trials: float) -> float:
     """The standard deviation of |g1| about s(f): one coin flip per value that occurs."""
     quota = trials * constrained_frequencies(counts, retention=known.policy.retention)
-    coins = np.where(quota < 1, quota * (1 - quota), _COIN_VARIANCE)
-    return float(np.sqrt(max(coins.sum(), 0.1)))
+    coin_flips = np.where(quota < 1, quota * (1 - quota), _COIN_VARIANCE)
+    return float(np.sqrt(max(coin_flips.sum(), 0.1)))
 
 
 def _given_frequency(fit: Floats, least: int, trials: Ints, share: Floats, likely: float) -> Floats:

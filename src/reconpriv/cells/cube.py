@@ -51,7 +51,7 @@ class Cube:
     """Groups with their public codes, records and trials; cells with their counts.
 
     ``codes`` index ``values``, the sorted distinct values of each public attribute. ``trials`` may
-    be a plug-in (not whole) if the release does not reveal it; ``coins`` says that scaling and
+    be a plug-in (not whole) if the release does not reveal it; ``coin_flips`` says that scaling and
     sampling were done by independent coin flips (Algorithm 1) instead of exactly. ``pools`` are
     the protection groups; without any, each micro group is its own.
     """
@@ -64,7 +64,7 @@ class Cube:
     group: Ints
     value: Ints
     count: Ints
-    coins: bool = False
+    coin_flips: bool = False
     pools: Pools[Cube] | None = None
 
     @property
@@ -172,7 +172,7 @@ class Cube:
         flips a coin for one more copy (Algorithm 1).
         """
         n = self.trials
-        if self.coins:  # neither n nor N is known exactly, so nor is the fraction of N/n
+        if self.coin_flips:  # neither n nor N is known exactly, so nor is the fraction of N/n
             return np.where(self.sampled, _LARGEST_VARIANCE_OF_A_COIN * n, 0.0)
         return copies_variance(self.records, n)
 
@@ -182,7 +182,7 @@ def collect(
     schema: Schema,
     trials: Floats | None = None,
     *,
-    coins: bool = False,
+    coin_flips: bool = False,
 ) -> Cube:
     """Join batches of whole groups; without ``trials``, every record is a trial.
 
@@ -203,7 +203,7 @@ def collect(
         ),
         value=np.concatenate([part.value for part in parts]),
         count=np.concatenate([part.count for part in parts]),
-        coins=coins,
+        coin_flips=coin_flips,
     )
     if parts[0].pools is None or not found.codes:
         return found

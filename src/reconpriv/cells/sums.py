@@ -174,7 +174,7 @@ def sum_shares(
         return total.reshape(shape)
 
     share = noise_count / n[noise_entry]
-    noise = uneven[noise_entry] * (share if cube.coins else share * (1.0 - share))
+    noise = uneven[noise_entry] * (share if cube.coin_flips else share * (1.0 - share))
     return Sums(
         groups=by_row(None),
         records=by_row(records),

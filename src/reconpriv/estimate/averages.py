@@ -272,7 +272,9 @@ def base_remarks(
     remarks = [*asked.selected.remarks, *asked.measured.remarks]
     if asked.public and found.values is None:
         remarks += (
-            [coin_flips(design.sampling_rule)] if design.sampling_rule.coins and not exact else []
+            [coin_flips(design.sampling_rule)]
+            if design.sampling_rule.coin_flips and not exact
+            else []
         )
         return tuple(remarks)
     cut = 0.0 if exact else float(found.cut[row])

@@ -268,7 +268,7 @@ def exact_zero(
 def known_count(query: str, sums: Sums, row: int, settings: Settings, design: Design) -> Estimate:
     """A count over public attributes alone: exact, unless coins decided about copies."""
     records = float(sums.records[row])
-    spread = float(np.sqrt(sums.noise[row].sum())) if design.sampling_rule.coins else 0.0
+    spread = float(np.sqrt(sums.noise[row].sum())) if design.sampling_rule.coin_flips else 0.0
     exact = spread == 0.0
     half = settings.z * spread
     found = no_count(query, sums, row, settings)

@@ -77,7 +77,7 @@ class Measurements:
 
     def noise(self, size: int) -> float:
         """The variance of a margin's count of a set of values."""
-        if self.design.sampling_rule.coins:  # the sizes of rows are not known exactly
+        if self.design.sampling_rule.coin_flips:  # the sizes of rows are not known exactly
             return self.variance * size
         return cell_noise(self.variance, self.design.domain_size, size)
 
@@ -201,7 +201,9 @@ def prepare_margins(
             group = cube.group[mine]
             observed[value] += rows.pairs(cube.scale[group] * cube.count[mine], group)
     counts = np.concatenate([table.counts for table in tables])
-    margins = counts.astype(np.float64) if design.sampling_rule.coins else adjusted(counts, sizes)
+    margins = (
+        counts.astype(np.float64) if design.sampling_rule.coin_flips else adjusted(counts, sizes)
+    )
     p = design.retention
     records = reconstruct_count(published, sizes[:, None], retention=p, domain_size=m)
     shares = np.clip(

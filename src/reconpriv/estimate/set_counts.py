@@ -99,7 +99,8 @@ class SetCounts:
             sums,
             observed=seen * sums.records,
             scaled_observed=holders + self.stray * sums.scaled_records,
-            noise=sums.uneven * (seen if self.design.sampling_rule.coins else seen * (1.0 - seen)),
+            noise=sums.uneven
+            * (seen if self.design.sampling_rule.coin_flips else seen * (1.0 - seen)),
         )
         return replace(self, sums=expected).variances
 
@@ -182,7 +183,7 @@ class SetCounts:
         low[some], high[some] = count_limits(
             self._pooled, retention=design.retention, stray=self.stray, miss=miss
         )
-        if not design.sampling_rule.coins:
+        if not design.sampling_rule.coin_flips:
             return Range(low, high)
         # Coins decide how often a trial is copied, so a published group may be smaller than the
         # original one, and a count of all its records larger than what is published.
@@ -200,7 +201,7 @@ class SetCounts:
         cut = self.sums.cut > 0
         if self.everybody:
             number, noise = self.sums.records, np.zeros(self.sums.records.shape)
-            if self.design.sampling_rule.coins:
+            if self.design.sampling_rule.coin_flips:
                 noise = self.sums.noise
             half = quantile(confidence, intervals) * np.sqrt(noise)
             low, high = number - half, number + half

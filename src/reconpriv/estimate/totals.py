@@ -240,7 +240,7 @@ def summed_rows(some: WeightedGroups, row: Ints, rows: int, values: Floats | Non
     size, uneven = n[unit].astype(np.float64), cube.uneven[group][unit]
     copies = {
         (a, b): uneven
-        * (moment / size if cube.coins else moment / size - first[a] * first[b] / size**2)
+        * (moment / size if cube.coin_flips else moment / size - first[a] * first[b] / size**2)
         for (a, b), moment in second.items()
     }
     found = {name: np.zeros((rows * repeat, terms, terms)) for name in TotalSums.names()[2:]}
@@ -317,7 +317,7 @@ def _combined_rows(
     spread = centred @ centred.T
     # The variance of one trial, with the frequencies of the whole table.
     one_trial = ((1.0 - p) * (centred**2 @ (p * told.shares + t)) + p * t * np.diag(spread)) / p**2
-    noise = told.variance * (values @ values.T if design.sampling_rule.coins else spread)
+    noise = told.variance * (values @ values.T if design.sampling_rule.coin_flips else spread)
     dense = []
     unknown = np.zeros((terms, some.size, told.rows))
     for part in parts:

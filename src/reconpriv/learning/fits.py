@@ -180,7 +180,7 @@ def linear_of(
         covariance = restore @ fit.covariance @ restore.T
     else:
         rule = answerer.design.sampling_rule
-        remarks = [coin_flips(rule) if rule.coins else EXACT, *selected.remarks]
+        remarks = [coin_flips(rule) if rule.coin_flips else EXACT, *selected.remarks]
     table = coefficients(
         [(term, None) for term in terms], restore @ fit.coefficients, covariance,
         options.confidence,

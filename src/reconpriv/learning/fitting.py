@@ -114,7 +114,7 @@ class ModelRows:
             return np.concatenate([own - holds.T @ taken, taken])
 
         margins = told.distance + holds @ groups.counts
-        exact = not told.design.sampling_rule.coins
+        exact = not told.design.sampling_rule.coin_flips
         published = noisy_counts(margins, told.variance, exact_sizes=exact)
         return Evidence(self.sums.records, joined(groups, published).merged(members), weights)
 
@@ -149,7 +149,7 @@ def counts_of(sums: Sums, design: Design) -> ClassCounts:
         sampled_squares=sums.sampled_squares,
         uneven=sums.uneven,
         retention=design.retention,
-        coins=design.sampling_rule.coins,
+        coin_flips=design.sampling_rule.coin_flips,
     )
 
 

@@ -253,7 +253,7 @@ def combined_rows(
         scaled_records=between_rows(sums.scaled_records, records, margins.products),
         noise=margins.variance * weights @ weights.T,
         swollen=1.0 + extra_variance.sum(axis=1) / np.maximum(trials, np.finfo(float).tiny),
-        exact_sizes=not design.sampling_rule.coins,
+        exact_sizes=not design.sampling_rule.coin_flips,
     )
 
 

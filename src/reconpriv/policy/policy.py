@@ -107,8 +107,8 @@ class Policy:
 
     def _check_protection(self) -> None:
         """Refuse what protection groups do not go together with."""
-        if self.sampling_rule.coins and self.wanted_protection.columns:
-            others = [repr(one.name) for one in SAMPLING_RULES.values() if not one.coins]
+        if self.sampling_rule.coin_flips and self.wanted_protection.columns:
+            others = [repr(one.name) for one in SAMPLING_RULES.values() if not one.coin_flips]
             raise PolicyError(
                 "Protection beyond the micro group needs exact totals, which the coin flips of"
                 f" sampling rule {self.sampling!r} do not keep.",

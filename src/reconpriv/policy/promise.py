@@ -109,7 +109,7 @@ def _estimate(policy: Mapping[str, Any]) -> str:
     """The estimate that the promise is about, and what it is made from."""
     rule = SAMPLING_RULES[policy["sampling"]]
     records = "the group's published records"
-    if rule.coins:
+    if rule.coin_flips:
         # The coin flips that copy them are not among the exact tails.
         records = "the records drawn from the group, each counted once"
     elif policy.get("margins") and rule.counts_margins:

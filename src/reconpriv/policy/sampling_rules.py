@@ -153,7 +153,7 @@ class SamplingRule:
     ``classes`` is None if the exact frequencies decide (Algorithm 1): ``limit`` is then unused.
     ``starts`` gives the frequency after which a class starts.
     ``samples`` is False if every record is a trial. ``trials_public``: the release says how many
-    trials each group has. ``coins``: Algorithm 1's coin flips make the sample and the copies;
+    trials each group has. ``coin_flips``: Algorithm 1's coin flips make the sample and the copies;
     otherwise the sample is systematic and totals are exact. ``leaks``: the exact f can be read off.
     ``rounds_up``: it is safe only with a bound whose worst case is the largest frequency.
     """
@@ -169,7 +169,7 @@ class SamplingRule:
     limit: Limit = whole_size
     samples: bool = True
     trials_public: bool = True
-    coins: bool = False
+    coin_flips: bool = False
     leaks: bool = False
     rounds_up: bool = True
     warning: str = ""
@@ -232,7 +232,7 @@ PAPER = SamplingRule(
     method="sampling, perturbing, scaling (Algorithm 1)",
     classes=None,
     trials_public=False,
-    coins=True,
+    coin_flips=True,
     leaks=True,
     rounds_up=False,
     warning="Sampling rule 'paper' reproduces Algorithm 1, which leaks: the trials of a large"

@@ -98,7 +98,7 @@ def pooled(batch: CellBatch, schema: Schema, coarsening: Coarsening) -> CellBatc
 def coarsen(cube: Cube, coarsening: Coarsening) -> Coarsened:
     """Sum micro groups into protection groups, in canonical order; every record is a trial."""
     batch = pooled(cube.as_batch(), cube.schema, coarsening)
-    found = collect([batch.whole], coarsening.coarse(cube.schema), coins=cube.coins)
+    found = collect([batch.whole], coarsening.coarse(cube.schema), coin_flips=cube.coin_flips)
     return Coarsened(found, batch.within)
 
 
@@ -107,7 +107,7 @@ def pooled_cube(cube: Cube, coarsening: Coarsening) -> Cube:
     batch = pooled(cube.as_batch(), cube.schema, coarsening)
     if batch.pools is None:
         return cube
-    whole = collect([batch.whole], coarsening.coarse(cube.schema), coins=cube.coins)
+    whole = collect([batch.whole], coarsening.coarse(cube.schema), coin_flips=cube.coin_flips)
     return with_protection(cube, whole, batch.within)
 
 

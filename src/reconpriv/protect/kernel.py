@@ -263,14 +263,14 @@ def _sample(
     if not in_sampled.any():
         return drawn
     # Exact tails pass at their own size and not at the next, so no coin may move it.
-    if not policy.sampling_rule.coins or policy.tail_bound.exact:
+    if not policy.sampling_rule.coin_flips or policy.tail_bound.exact:
         wanted = np.maximum(limits, 1.0)
         drawn[in_sampled] = _systematic_sample(batch, wanted, randomness, group_ids)[in_sampled]
         return drawn
     finite = np.where(sampled, limits, 0.0)
     quota = batch.count * (finite / batch.sizes)[batch.group_of_cell]
-    coins = unit_interval(randomness.words(cell_ids, SAMPLING_COIN)[:, 0])
-    flipped = np.floor(quota) + (coins < quota - np.floor(quota))
+    coin_flips = unit_interval(randomness.words(cell_ids, SAMPLING_COIN)[:, 0])
+    flipped = np.floor(quota) + (coin_flips < quota - np.floor(quota))
     drawn[in_sampled] = flipped.astype(np.int64)[in_sampled]
     # All coins may fall on tails; Algorithm 1 would then divide by zero, so one record is drawn. A
     # group in which not even one trial is private also gets one if the policy allows it.
@@ -307,7 +307,7 @@ def _scale(group: Ints, words: Words, sizes: Ints, policy: Policy) -> Ints:
     """Scaling(g1*, |g|): how often each trial is published."""
     trials = np.bincount(group, minlength=sizes.size)
     base = sizes // np.maximum(trials, 1)
-    if policy.sampling_rule.coins:
+    if policy.sampling_rule.coin_flips:
         share = sizes / np.maximum(trials, 1) - base
         return np.asarray(base[group] + (unit_interval(words) < share[group]))
     # The remainder goes to the trials with the smallest scaling words, so the total is exact.

@@ -29,14 +29,16 @@ def published_cube(raw: Cube, policy: Policy, key: Key, counted: TrialLimits = U
         raw if batch.pools is None else collect([batch.whole], kernel.schema),
         records=np.concatenate([piece.records for piece in pieces]),
         trials=np.concatenate([piece.trials for piece in pieces]).astype(np.float64),
-        coins=policy.sampling_rule.coins,
+        coin_flips=policy.sampling_rule.coin_flips,
         **_joined(pieces),
     )
     if batch.pools is None:
         return whole
     dealt = _joined([piece.dealt for piece in pieces])
     order = np.lexsort((dealt["value"], dealt["group"]))
-    own = replace(raw, coins=whole.coins, **{name: one[order] for name, one in dealt.items()})
+    own = replace(
+        raw, coin_flips=whole.coin_flips, **{name: one[order] for name, one in dealt.items()}
+    )
     return with_protection(own, whole, batch.within)
 
 

@@ -39,7 +39,7 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
     """The cells of a release: in memory, or on disk if they would take too much of it."""
     allowed = _IN_MEMORY if memory is None else memory_bytes(memory) // 2
     manifest = stored.manifest
-    rule, coins = manifest.policy.sampling_rule, manifest.policy.sampling_rule.coins
+    rule, coin_flips = manifest.policy.sampling_rule, manifest.policy.sampling_rule.coin_flips
     with _opened(stored, memory, manifest.protect) as batches:
         kept: list[CellBatch] = []
         needed = 0
@@ -49,9 +49,13 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
             if needed > allowed:
                 break
         else:
-            return _with_groups(collect(kept, manifest.schema, coins=coins), stored, memory)
+            return _with_groups(
+                collect(kept, manifest.schema, coin_flips=coin_flips), stored, memory
+            )
         every = chain(kept, batches)
-        cells = store(every, manifest.schema, coins=coins, group_schema=manifest.group_schema)
+        cells = store(
+            every, manifest.schema, coin_flips=coin_flips, group_schema=manifest.group_schema
+        )
     if rule.trials_public:
         cells.whole.set_trials(_published_trials(cells.whole, stored, memory))
     elif not rule.trials_known:
@@ -62,8 +66,8 @@ def load_cells(stored: ReleaseFolder, memory: str | None = None) -> Cells:
 def load_cube(stored: ReleaseFolder, memory: str | None = None) -> Cube:
     """The cells of a release in memory; ``memory`` bounds the counting alone."""
     with _opened(stored, memory) as batches:
-        coins = stored.manifest.policy.sampling_rule.coins
-        cube = collect(batches, stored.manifest.schema, coins=coins)
+        coin_flips = stored.manifest.policy.sampling_rule.coin_flips
+        cube = collect(batches, stored.manifest.schema, coin_flips=coin_flips)
     return _with_groups(cube, stored, memory)
 
 

@@ -232,7 +232,7 @@ class Release(Queryable, Tabular):
             "release": self.place,
             "promise": self.promise,
             "not_promised": self.not_promised,
-            "public_counts_exact": not described.policy.sampling_rule.coins,
+            "public_counts_exact": not described.policy.sampling_rule.coin_flips,
             "local_dp_epsilon": local_privacy_level(described.policy.retention, len(domain)),
             **({"labels": labels} if labels else {}),
             "warnings": list(self.warnings),

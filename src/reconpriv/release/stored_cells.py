@@ -35,7 +35,7 @@ class StoredCells:
     lookups: tuple[list[NDArray[np.int32]], ...]
     scratch: Scratch
     number: int
-    coins: bool = False
+    coin_flips: bool = False
     pools: StoredCells | None = None
     name: str = "{}"
 
@@ -61,7 +61,10 @@ class StoredCells:
                 )
                 arrays = {name: stored[name] for name in _ARRAYS}
                 within = stored["within"]
-            yield Cube(self.schema, codes, self.values, **arrays, coins=self.coins), within
+            yield (
+                Cube(self.schema, codes, self.values, **arrays, coin_flips=self.coin_flips),
+                within,
+            )
 
     def _path(self, number: int) -> Path:
         return self.scratch.path / f"{self.name.format(number)}.npz"
@@ -76,7 +79,7 @@ class StoredCells:
 
 
 def store(
-    batches: Iterable[CellBatch], schema: Schema, *, coins: bool = False, group_schema: Schema
+    batches: Iterable[CellBatch], schema: Schema, *, coin_flips: bool = False, group_schema: Schema
 ) -> StoredCells:
     """Write batches of whole groups to disk, a few hundred thousand cells per part.
 
@@ -96,7 +99,10 @@ def store(
     except BaseException:
         scratch.close()
         raise
-    return replace(micro.cells(coins=coins), pools=groups.cells(coins=coins) if two else None)
+    return replace(
+        micro.cells(coin_flips=coin_flips),
+        pools=groups.cells(coin_flips=coin_flips) if two else None,
+    )
 
 
 @dataclass
@@ -120,7 +126,7 @@ class _Writer:
         self.values.append(list(cube.values))
         self.number += 1
 
-    def cells(self, *, coins: bool) -> StoredCells:
+    def cells(self, *, coin_flips: bool) -> StoredCells:
         """All parts."""
         joined = [_join_values(list(column)) for column in zip(*self.values, strict=True)]
         return StoredCells(
@@ -129,7 +135,7 @@ class _Writer:
             tuple(lookups for _, lookups in joined),
             self.scratch,
             self.number,
-            coins,
+            coin_flips,
             name=self.name,
         )
 

@@ -34,12 +34,12 @@ def review_table(
     With the key, its ledger is looked up.
     """
     described = stored.manifest
-    policy, coins = described.policy, described.policy.sampling_rule.coins
+    policy, coin_flips = described.policy, described.policy.sampling_rule.coin_flips
     seen = GroupsSeen(described.group_schema)
     # Coin flips make groups larger and smaller.
-    audit = table.audit(policy, worst=0, columns=False, watch=[] if coins else [seen.add])
+    audit = table.audit(policy, worst=0, columns=False, watch=[] if coin_flips else [seen.add])
     released = released_figures(stored)
-    if not coins and seen.digest != released.digest:
+    if not coin_flips and seen.digest != released.digest:
         kept = "If one row of each person was kept, give the key that chose it."
         raise InputError(
             f"{_OTHER}: groups, or the numbers of their records, differ.",
@@ -50,7 +50,7 @@ def review_table(
         table.schema.person,
         {column.name: column.kind.value for column in table.engine.columns()},
         input_files(table.source),
-        _COLUMNS_ALIKE if coins else _GROUPS_ALIKE,
+        _COLUMNS_ALIKE if coin_flips else _GROUPS_ALIKE,
     )
     return review_record(
         stored,

@@ -100,7 +100,7 @@ class MarginVariances:
         unknown = sizes**2 / trials[groups] - sizes
         extra = holder * queries.batch.count[cells] * (more / sizes)[owner] + sampled.extra
         kept = np.flatnonzero(plan.rows)
-        noise = plan.variance if policy.sampling_rule.coins else cell_noise(plan.variance, m)
+        noise = plan.variance if policy.sampling_rule.coin_flips else cell_noise(plan.variance, m)
         weights = self._weights(policy, noise, groups, unknown, kept)
         told = holder * self._base.questions[:, kept]
         told += self._rows_of_cells(cells, extra)[:, kept]

@@ -182,7 +182,7 @@ class QueryVariances:
             low, high = own.min(), own.max()
             if low >= some.sizes[0]:
                 continue
-            if low == high and not policy.sampling_rule.coins:
+            if low == high and not policy.sampling_rule.coin_flips:
                 total += self._of_class(policy, some, max(int(low), 1))
                 continue
             each = limits[line[some.groups]]
@@ -224,7 +224,7 @@ class QueryVariances:
         cells = spans(self.ends[groups], length)
         owner = np.repeat(np.arange(groups.size), length)
         count, sizes = self.batch.count[cells], self.sizes[groups]
-        if policy.sampling_rule.coins:
+        if policy.sampling_rule.coin_flips:
             exact = policy.tail_bound.exact
             spread = coin_spread(count, owner, sizes, trials, systematic=exact)
         else:

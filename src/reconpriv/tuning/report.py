@@ -108,7 +108,7 @@ class Setting:
     @property
     def approximate(self) -> bool:
         """Whether ``error`` rests on an approximation of Algorithm 1's coins."""
-        return self.sampling_rule.coins
+        return self.sampling_rule.coin_flips
 
     def as_dict(self) -> dict[str, Any]:
         """Parameters and figures by name; a figure that is not a finite number is null."""

@@ -280,17 +280,21 @@ def test_the_variance_of_a_set_is_that_of_all_outcomes(p, held, chosen, m):
     assert weights @ each == pytest.approx(true, abs=1e-12)
 
 
-@pytest.mark.parametrize("coins", [False, True])
+@pytest.mark.parametrize("coin_flips", [False, True])
 @pytest.mark.parametrize(("records", "trials", "held"), [(50, 20, 7), (33, 32, 1), (99, 40, 39)])
-def test_uneven_copies_vary_as_they_are_dealt(records, trials, held, coins):
+def test_uneven_copies_vary_as_they_are_dealt(records, trials, held, coin_flips):
     """Hypergeometrically; if each trial flips a coin, as often as not at worst."""
     schema = Schema((), Column("s", Kind.INTEGER), (0, 1, 2))
     every = np.array([records])
     none = np.zeros(1, dtype=int)
-    cube = Cube(schema, (), (), every, every * trials / records, none, none, every, coins=coins)
+    cube = Cube(
+        schema, (), (), every, every * trials / records, none, none, every, coin_flips=coin_flips
+    )
     share = held / trials
-    dealt = stats.binom(held, 0.5) if coins else stats.hypergeom(trials, held, records % trials)
-    spread = share if coins else share * (1 - share)
+    dealt = (
+        stats.binom(held, 0.5) if coin_flips else stats.hypergeom(trials, held, records % trials)
+    )
+    spread = share if coin_flips else share * (1 - share)
     assert cube.uneven[0] * spread == pytest.approx(dealt.var(), abs=1e-9)
 
 

@@ -221,8 +221,8 @@ def test_paper_mode_keeps_totals_up_to_coin_flips(census_release, census, count_
     changed = {group for group in original if published[group] != original[group]}
     assert 0 < len(changed) <= release.written.sampled_groups == 355
     # A sum of at most so many coins; six standard deviations.
-    coins = sum(original[group] for group in changed)
-    assert abs(release.records - 148_318) <= 6 * np.sqrt(coins / 4)
+    coin_flips = sum(original[group] for group in changed)
+    assert abs(release.records - 148_318) <= 6 * np.sqrt(coin_flips / 4)
     for group in changed:
         assert abs(published[group] - original[group]) <= 6 * np.sqrt(original[group] / 4)
 

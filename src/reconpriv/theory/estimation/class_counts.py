@@ -176,13 +176,13 @@ def class_counts(
     uneven: Floats,
     *,
     retention: float,
-    coins: bool = False,
+    coin_flips: bool = False,
 ) -> ClassCounts:
     """Lemma 1's counts of every sensitive value (a column) in every row, and their covariance.
 
     ``observed`` is Σ_g O_g over the groups of a row, ``scaled_observed`` Σ_g w_g O_g with
     w_g = |g|/n_g, ``scaled_records`` Σ_g w_g |g|, ``sampled_squares`` Σ w_g² over sampled groups,
-    ``uneven`` the factor of uneven copies; ``coins`` says that copies are independent coin flips.
+    ``uneven`` the factor of uneven copies; with ``coin_flips`` copies are independent.
 
     Trials with the count k have the covariance diag(pk + tn - p²k) - pt(k1' + 1k') - t²n 11',
     linear in k and therefore unbiased if k is estimated. Uneven copies are taken to fall on the
@@ -205,7 +205,7 @@ def class_counts(
         holders=t / p * trials,
         sizes=np.ones(m),
         level=t**2 / p**2 * scaled_records,
-        uneven=np.zeros_like(copies) if coins else copies,
+        uneven=np.zeros_like(copies) if coin_flips else copies,
         shares=shares,
         rounding=ROUNDING * sampled_squares,
         neighbours=_neighbours(m),
