@@ -87,7 +87,7 @@ def _verbatim(lines: list[str], indent: int, *, inside: bool) -> int:
         return _up_to(lines, lambda one: one.strip().strip(fence[1][0]) == "" and fence[1] in one)
     if line.lstrip().startswith("<!--"):
         return _up_to(lines, lambda one: "-->" in one, first=0)
-    if not inside and _HTML.match(line):
+    if not inside and (_HTML.match(line) or line.startswith(":::")):  # an entry of the reference
         return len(list(takewhile(str.strip, lines)))
     margin = len(line) - len(line.lstrip())
     code = margin >= (indent if margin >= indent else 0) + 4 and not _ITEM.match(line)

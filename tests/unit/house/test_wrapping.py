@@ -27,6 +27,10 @@ $ a command   with   blanks in it, and longer than the width
 
     code that is indented   and longer than the width
 
+::: reconpriv.a_name_of_the_reference
+    options:
+      members: [one]
+
 [target]: https://example.org/longer/than/the/width/of/a/line
 """
 
