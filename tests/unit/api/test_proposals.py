@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import io
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -184,3 +186,17 @@ def test_an_audit_says_what_is_left_out_and_asks_about_people():
         report = opened.audit(rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3))
     assert report.left_out == ("pid",) and "left out" in str(report)
     assert any("'pid' is left out" in hint and 'person="pid"' in hint for hint in report.hints)
+
+
+def test_times_with_a_zone_need_no_library_beyond_the_core(monkeypatch):
+    """DuckDB makes Python's times with pytz, which nothing here installs."""
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    hours = [dt.datetime(2024, 1, 1 + i % 3, tzinfo=dt.UTC) for i in range(300)]
+    table = pa.table(
+        {
+            "seen": pa.array(hours, pa.timestamp("us", "UTC")),
+            "ill": [("flu", "cold")[i // 7 % 2] for i in range(300)],
+        }
+    )
+    found = rp.propose_roles(table, sensitive="ill")
+    assert [one.role for one in found.columns] == ["public", "sensitive"]

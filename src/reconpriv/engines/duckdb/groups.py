@@ -59,7 +59,9 @@ class GroupCounts(Engine):
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         with clear_errors(self._what):
-            return self._connection.execute(query).fetchall()
+            # Through Arrow: DuckDB's own rows need pytz for a time with a zone.
+            found = self._connection.sql(query).to_arrow_table()
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def _distinct_values(self, query: str) -> pa.Array:
         return self._connection.sql(query).to_arrow_table().column(0).combine_chunks()
