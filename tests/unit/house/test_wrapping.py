@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from repository import ROOT
 from wrap_markdown import WIDTH, pages, wrapped
 
 # What stays as it is, however long.
@@ -91,5 +92,22 @@ def test_wrapping_twice_is_wrapping_once():
     assert [wrapped(wrapped(text)) for text in texts] == [wrapped(text) for text in texts]
 
 
-def test_the_width_is_that_of_the_readme():
+def too_long(text):
+    """Lines of prose that are longer than the width, without counting code and addresses."""
+    prose = re.sub(r"^ *(```|~~~).*?^ *\1 *$|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line for line in prose.splitlines() if not line.lstrip().startswith("|")]
+    return [line for line in lines if len(re.sub(r"`[^`]*`|\]\([^)]*\)", "", line)) > WIDTH]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_line_is_longer_than_the_width(page):
+    """Outside tables, code and addresses."""
+    long = too_long(page.read_text(encoding="utf-8"))
+    assert long == [], "run python tools/wrap_markdown.py"
+
+
+def test_a_long_line_is_found_where_it_is_prose():
+    words = "word " * 30
+    assert too_long(f"{words}\n\n- {words}\n> {words}") == [words, f"- {words}", f"> {words}"]
+    assert too_long(f"| {words} |\n```sh\n{words}\n```\n<!-- {words} -->\n`{words}`") == []
     assert WIDTH == 120
