@@ -64,7 +64,7 @@ def advice(changes: Sequence[Change], now: AuditFigures) -> list[str]:
     helping = [change for change in changes if change.helps(now)]
     if helping:
         best = min(helping, key=lambda c: (c.figures.unique, c.figures.violating_records))
-        return [f"Recommended: {best.done_by}. {_sentence(best, now)}"]
+        return [f"What would help most: {best.done_by}. {_sentence(best, now)}"]
     if not now.unique and not now.violating_records:
         return ["Nothing needs to be made coarser: no record is unique and none is at risk."]
     worst = max(changes, key=lambda c: c.figures.violating_records)

@@ -345,7 +345,7 @@ def test_what_helps_is_recommended_with_its_figures():
     text = internal_html(found)
     without = found.audit.columns[-1].without
     assert without is not None
-    assert "Recommended: leave out serial." in text
+    assert "What would help most: leave out serial." in text
     assert f"{without.unique} instead of 600 records would be unique" in text
     assert "Not ready to publish" in text
 
@@ -357,7 +357,7 @@ def test_a_change_that_trades_one_risk_for_another_is_not_recommended():
     trade = Change("a", "leave out a", AuditFigures(5, 3, 150, 1, 3))
     better = Change("b", "leave out b", AuditFigures(5, 2, 100, 4, 9))
     assert not trade.helps(now) and better.helps(now)
-    assert advice([trade, better], now)[0].startswith("Recommended: leave out b.")
+    assert advice([trade, better], now)[0].startswith("What would help most: leave out b.")
     assert "150 instead of 100" in advice([trade], now)[0]
     assert not any("Recommended" in line for line in advice([trade], now))
 

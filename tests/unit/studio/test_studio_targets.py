@@ -17,7 +17,7 @@ from reconpriv.studio.pieces.targets import (
     standing,
     suggestion,
 )
-from reconpriv.studio.steps.choose_policy import try_settings
+from reconpriv.studio.steps.choose_policy import try_settings, unfinished
 from reconpriv.studio.work.live import Candidate
 from reconpriv.tuning.report import Target
 from studio_workspace import POLICY, setting
@@ -59,6 +59,17 @@ def test_a_suggestion_says_what_it_changes(adult_loaded):
     assert changes(mine, other) == "p: 0.5 → 0.62"
     belief = f"A belief of 10 % can grow to {other.posterior:.0%} instead of {mine.posterior:.0%}."
     assert belief in effects(mine, other)
+
+
+def test_a_search_without_time_says_what_it_left_out(adult_loaded):
+    wanted = replace(request(adult_loaded, max_error=0.0001), seconds=0.0)
+    steps = []
+    found = try_settings(wanted, lambda *step: steps.append(step))
+    assert (found.tried, found.whole) == (1, False) and found.settings > 1
+    assert {tried for tried, _ in steps} == {0, 1} and steps[-1] == (1, found.settings)
+    assert f"Only 1 of {found.settings:,} settings were tried" in str(unfinished(found))
+    words = str(advice(found.report, wanted.target, whole=found.whole))
+    assert "None of these meets all targets." in words and "No setting" not in words
 
 
 def test_no_suggestion_weakens_single_records_unless_that_is_allowed(adult_loaded):

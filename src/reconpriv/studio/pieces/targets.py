@@ -139,8 +139,11 @@ def changes(mine: Setting, best: Setting) -> str:
     return ", ".join(policy_changes(mine.policy, best.policy))
 
 
-def advice(report: TuneReport, target: Target) -> TagList:
-    """The suggestion in words, with everything it would change."""
+def advice(report: TuneReport, target: Target, *, whole: bool = True) -> TagList:
+    """The suggestion in words, with everything it would change.
+
+    Without the ``whole`` search, it is not known what no setting reaches.
+    """
     mine, best = report.current, suggestion(report)
     change = "" if best is None else f"{changes(mine, best)}."
     parts: list[Tag | None] = []
@@ -155,8 +158,9 @@ def advice(report: TuneReport, target: Target) -> TagList:
             parts.append(notice("Your policy meets these targets; none is better suited.", "good"))
     else:
         said = out_of_reach(report.target, report.rho1, mine, report.needed, None, report.obstacles)
-        parts.append(notice(f"{said} {worded(next_step(report), page_words)}".strip(), "warning"))
-        lead = "Closest: "
+        words = f"{said} {worded(next_step(report), page_words)}".strip()
+        parts.append(notice(words if whole else "None of these meets all targets.", "warning"))
+        lead = "Closest: " if whole else "Closest so far: "
         if best is None:
             parts.append(notice("Your policy comes closest.", "info"))
     if best is not None:

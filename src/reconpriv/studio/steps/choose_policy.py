@@ -111,7 +111,7 @@ def try_settings(request: TuningRequest, step: Step = lambda *_: None) -> Sweep:
         nonlocal course
         course = tried, settings
         step(tried, settings)
-        if time.monotonic() > until:
+        if tried and time.monotonic() > until:
             return False
         course = tried + 1, settings
         return True
@@ -339,7 +339,7 @@ def _serve_targets(live: Live, results: PolicyResults) -> None:
         if known is not None:
             return tags.div(
                 None if known.whole else unfinished(known),
-                targets.advice(known.report, wanted.target),
+                targets.advice(known.report, wanted.target, whole=known.whole),
             )
         faults = (results.tuners.fault(one.loaded), results.settings.fault(one),
                   results.sweeps.fault(wanted))  # fmt: skip

@@ -230,6 +230,7 @@
 
   const ready = () => {
     showTheme();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
     all(".dials").forEach((dials) => {
       const measure = () => dials.style.setProperty("--tall", `${dials.offsetHeight}px`);
       new ResizeObserver(measure).observe(dials);
