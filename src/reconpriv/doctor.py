@@ -58,7 +58,7 @@ class Examination:
 
     @property
     def healthy(self) -> bool:
-        """Whether everything that every installation needs is there; extras may be missing."""
+        """True if everything that every installation needs is there; extras may be missing."""
         return all(check.ok for check in self.checks if check.part in ("python", "core", "data"))
 
     def as_dict(self) -> dict[str, Any]:

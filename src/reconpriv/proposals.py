@@ -77,7 +77,7 @@ class ColumnFacts:
 
     @property
     def nearly_unique(self) -> bool:
-        """Whether there is nearly one value per record."""
+        """True if there is nearly one value per record."""
         return looks_like_identifier(self.distinct, self.records)
 
     @property
@@ -86,7 +86,7 @@ class ColumnFacts:
         return self.records / max(self.distinct, 1)
 
     def even(self, factor: float) -> bool:
-        """Whether all values occur about equally often, as those of a person's number do."""
+        """True if all values occur about equally often, as those of a person's number do."""
         return max(self.some.values(), default=0) <= factor * self.rows + 1
 
 
@@ -268,7 +268,7 @@ def _who(facts: ColumnFacts) -> Decision | None:
 
 
 def _is_person(facts: ColumnFacts, name: str) -> bool:
-    """Whether the values number people who have several rows each, about as many as others."""
+    """True if the values number people who have several rows each, about as many as others."""
     if facts.column.kind not in (Kind.INTEGER, Kind.STRING) or _AREA_NAME.search(name):
         return False
     if facts.distinct > _ONE_ROW * facts.records:
@@ -281,7 +281,7 @@ def _is_person(facts: ColumnFacts, name: str) -> bool:
 
 
 def _is_code(facts: ColumnFacts) -> bool:
-    """Whether the values are numbered through, or are short words with digits."""
+    """True if the values are numbered through, or are short words with digits."""
     if facts.column.kind is Kind.INTEGER:
         numbers = [int(value) for value in facts.some]
         # Of many numbers, only some are known: there must be few gaps.
@@ -315,7 +315,7 @@ def _number_role(facts: ColumnFacts, engine: Engine) -> Decision:
 
 
 def _is_weight(facts: ColumnFacts) -> bool:
-    """Whether the column is called a survey weight, and tells records apart as one does."""
+    """True if the column is called a survey weight, and tells records apart as one does."""
     named = _WEIGHT_NAME.search(facts.column.name) is not None
     return named and facts.rows < _ROWS_PER_VALUE
 

@@ -28,17 +28,17 @@ class ColumnSummary:
 
     @property
     def numeric(self) -> bool:
-        """Whether it holds numbers."""
+        """True if it holds numbers."""
         return Kind(self.kind) in NUMBERS
 
     @property
     def dated(self) -> bool:
-        """Whether it holds dates or times of a day."""
+        """True if it holds dates or times of a day."""
         return Kind(self.kind) in DATES
 
     @property
     def publishable(self) -> bool:
-        """Whether it holds plain values; nested and binary ones cannot be published."""
+        """True if it holds plain values; nested and binary ones cannot be published."""
         return Kind(self.kind) is not Kind.OTHER
 
 

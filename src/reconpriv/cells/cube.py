@@ -42,7 +42,7 @@ class GroupShares(NamedTuple):
 
     @property
     def once(self) -> bool:
-        """Whether every group counts once: the micro groups are the protection groups."""
+        """True if every group counts once: the micro groups are the protection groups."""
         return self.micro is self.group
 
 

@@ -76,7 +76,7 @@ class Key:
 
     @property
     def is_test(self) -> bool:
-        """Whether this is the test key, which everybody knows."""
+        """True if this is the test key, which everybody knows."""
         return secrets.compare_digest(self.secret, _TEST_SECRET)
 
     @classmethod

@@ -57,17 +57,17 @@ class Recoding:
 
     @property
     def binned(self) -> bool:
-        """Whether the labels are bins, of numbers or of dates."""
+        """True if the labels are bins, of numbers or of dates."""
         return bool(self.borders)
 
     @property
     def numeric(self) -> bool:
-        """Whether the labels are bins of numbers."""
+        """True if the labels are bins of numbers."""
         return self.binned and not self.dated
 
     @property
     def dated(self) -> bool:
-        """Whether the labels are periods of the calendar."""
+        """True if the labels are periods of the calendar."""
         return self.declared in PERIODS
 
     def place(self, value: Any) -> Decimal | None:
@@ -84,7 +84,7 @@ class Recoding:
         return self.borders[position], above[0] if above else None
 
     def holds_end(self, position: int) -> bool:
-        """Whether the upper border belongs to the bin."""
+        """True if the upper border belongs to the bin."""
         return self.closed and position == len(self.labels) - 1
 
     def ends(self, position: int) -> tuple[Decimal, Decimal | None]:

@@ -88,7 +88,7 @@ def quote_identifier(name: str) -> str:
 
 
 def looks_like_identifier(distinct: int, records: int) -> bool:
-    """Whether there is nearly one distinct value per record."""
+    """True if there is nearly one distinct value per record."""
     return records >= FEW_RECORDS and distinct >= _IDENTIFIER_SHARE * records
 
 

@@ -39,7 +39,7 @@ class EngineKind:
         return engine
 
     def owns(self, source: Any) -> bool:
-        """Whether the source is one of its own data frames."""
+        """True if the source is one of its own data frames."""
         return self.frames is not None and type(source).__module__.startswith(self.frames)
 
 

@@ -33,7 +33,7 @@ class GroupedTable:
 
     @property
     def here(self) -> bool:
-        """Whether the groups pass through this process."""
+        """True if the groups pass through this process."""
         return self.engine.name == LocalEngine.name
 
     def coarsened(self, coarsening: Coarsening) -> GroupedTable:

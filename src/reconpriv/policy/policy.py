@@ -126,7 +126,7 @@ class Policy:
 
     @property
     def tests_everything(self) -> bool:
-        """Whether every value that occurs in a group is tested, as in the paper."""
+        """True if every value that occurs in a group is tested, as in the paper."""
         return self.exposed_above == 0.0 and not self.harmless
 
     @property
@@ -196,7 +196,7 @@ class Policy:
 
     @property
     def can_sample(self) -> bool:
-        """Whether the bound and the sampling rule go together."""
+        """True if the bound and the sampling rule go together."""
         by_class = self.tail_bound.sizes_classes
         return not self.sampling_rule.rounds_up or by_class
 

@@ -82,7 +82,7 @@ def _left_open(policy: Mapping[str, Any]) -> list[str]:
 
 
 def _exact(policy: Mapping[str, Any]) -> bool:
-    """Whether the doubt is a probability."""
+    """True if the doubt is a probability."""
     bound = BOUNDS.get(policy["bound"])
     return bound is not None and bound.exact
 

@@ -63,7 +63,7 @@ class Protection:
 
     @property
     def merges(self) -> bool:
-        """Whether a coarsening is to be found from randomised counts."""
+        """True if a coarsening is to be found from randomised counts."""
         return any(declared == MERGED for _, declared in self.columns)
 
     def as_dict(self) -> dict[str, Any]:

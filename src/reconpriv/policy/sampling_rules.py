@@ -177,22 +177,22 @@ class SamplingRule:
 
     @property
     def recommended(self) -> bool:
-        """Whether it protects groups and leaks nothing; such sizes are offered first."""
+        """True if it protects groups and leaks nothing; such sizes are offered first."""
         return self.samples and not self.leaks
 
     @property
     def trials_known(self) -> bool:
-        """Whether an interval may rely on the number of trials; otherwise it is estimated."""
+        """True if an interval may rely on the number of trials; otherwise it is estimated."""
         return self.trials_public or not self.samples
 
     @property
     def tells_excess(self) -> bool:
-        """Whether its trials hide neither classes nor what margins are worth by class."""
+        """True if its trials hide neither classes nor what margins are worth by class."""
         return not self.counts_margins or bool(self.class_name)
 
     @property
     def counts_margins(self) -> bool:
-        """Whether its limit counts what margins tell: not if it has none, or is the paper's."""
+        """True if its limit counts what margins tell: not if it has none, or is the paper's."""
         return self.samples and self.classes is not None
 
     def limits(self, batch: CellBatch, policy: Policy, domain_size: int) -> Floats:

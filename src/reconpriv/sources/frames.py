@@ -66,7 +66,7 @@ def open_frame(source: Any) -> LazyTable | pa.Table | pyarrow.dataset.Dataset:
 
 
 def may_be_table(source: Any) -> bool:
-    """Whether this may be a path, a list of paths or a frame; a single column is not one."""
+    """True if this may be a path, a list of paths or a frame; a single column is not one."""
     if isinstance(source, str | os.PathLike | list | tuple) or is_dataset(source):
         return True
     package, name = _package(source), type(source).__name__
@@ -77,7 +77,7 @@ def may_be_table(source: Any) -> bool:
 
 
 def is_dataset(source: Any) -> bool:
-    """Whether this is an Arrow dataset. Only who imported its module has one: a slow import."""
+    """True if this is an Arrow dataset. Only who imported its module has one: a slow import."""
     module = sys.modules.get("pyarrow.dataset")
     return module is not None and isinstance(source, module.Dataset)
 

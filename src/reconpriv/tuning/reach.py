@@ -84,7 +84,7 @@ def within(settings: Iterable[Setting], limit: float) -> list[Setting]:
 
 
 def within_limit(posterior: float, limit: float) -> bool:
-    """Whether a posterior is at most this, but for rounding."""
+    """True if a posterior is at most this, but for rounding."""
     return posterior <= limit * (1.0 + ROUNDING)
 
 

@@ -94,7 +94,7 @@ class Setting:
 
     @property
     def eligible(self) -> bool:
-        """Whether it keeps its own promise and leaks no f; only such settings are recommended."""
+        """True if it keeps its own promise and leaks no f; only such settings are recommended."""
         if self.unattainable_groups or self.sampling_rule.leaks:
             return False
         # Without sampling nothing limits what margins tell about a group.
@@ -102,12 +102,12 @@ class Setting:
 
     @property
     def exposes(self) -> bool:
-        """Whether any group has a value that the policy calls exposed."""
+        """True if any group has a value that the policy calls exposed."""
         return math.isfinite(self.group_error)
 
     @property
     def approximate(self) -> bool:
-        """Whether ``error`` rests on an approximation of Algorithm 1's coins."""
+        """True if ``error`` rests on an approximation of Algorithm 1's coins."""
         return self.sampling_rule.coin_flips
 
     def as_dict(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Target:
 
     @property
     def stated(self) -> bool:
-        """Whether there is any requirement."""
+        """True if there is any requirement."""
         stated = (
             self.max_error,
             self.rho2,

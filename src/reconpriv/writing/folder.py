@@ -20,7 +20,7 @@ from reconpriv.writing.scratch import Scratch, uninterrupted
 
 
 def is_uri(out: str | os.PathLike[str]) -> bool:
-    """Whether an output is named by a URI rather than by a path on this machine."""
+    """True if an output is named by a URI rather than by a path on this machine."""
     return isinstance(out, str) and URL.match(out) is not None
 
 

@@ -13,7 +13,7 @@ BLOCK = "reconpriv"
 
 
 def is_manifest(text: str) -> bool:
-    """Whether a text is a manifest with our block, damaged or not."""
+    """True if a text is a manifest with our block, damaged or not."""
     try:
         manifest = parsed_json(text)
     except ValueError:
@@ -22,7 +22,7 @@ def is_manifest(text: str) -> bool:
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a folder holds a release."""
+    """True if a folder holds a release."""
     try:
         return is_manifest((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -123,7 +123,7 @@ def register_codes(
 
 
 def _many(connection: duckdb.DuckDBPyConnection, table: str, columns: list[str]) -> bool:
-    """Whether there are many rows, and most of the first ones are cells of their own."""
+    """True if there are many rows, and most of the first ones are cells of their own."""
     rows = f"(FROM {table} LIMIT {_FIRST})"
     cells = f"(SELECT DISTINCT {', '.join(columns)} FROM {rows})"
     return all(

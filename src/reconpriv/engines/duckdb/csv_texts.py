@@ -212,7 +212,7 @@ def _fitting(
 
 
 def on_lines_of_their_own(files: Sequence[str], records: int) -> bool:
-    """Whether the files, each with a header, have as many lines as that many records need.
+    """True if the files, each with a header, have as many lines as that many records need.
 
     DuckDB's threads begin to read in the middle of a file. If a quoted text has several lines, one
     may take a line of that text for a record, and records are lost without an error. Without

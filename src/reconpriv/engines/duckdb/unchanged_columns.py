@@ -67,7 +67,7 @@ def _outputs(
 
 
 def _may_be_several(part: Any) -> bool:
-    """Whether an expression holds COLUMNS(…) or unnest(…), which name their own columns."""
+    """True if an expression holds COLUMNS(…) or unnest(…), which name their own columns."""
     if isinstance(part, list):
         return any(map(_may_be_several, part))
     if not isinstance(part, dict):

@@ -103,7 +103,7 @@ def _open_lazy_file(
 
 
 def reads_columns(source: Any, columns: Sequence[Column] | None) -> bool:
-    """Whether a column can be read without the others: not from text, which is parsed each time."""
+    """True if a column can be read without the others: not from text, which is parsed each time."""
     paths = [source] if isinstance(source, str | os.PathLike) else source
     formats = [format_of(os.fspath(path)) for path in paths] if _are_paths(paths) else []
     parsed = {"json"} if columns is None else {"json", "csv"}

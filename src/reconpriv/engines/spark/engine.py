@@ -78,7 +78,7 @@ _numbers = itertools.count()
 
 
 def is_spark_frame(source: Any) -> bool:
-    """Whether this is a Spark data frame, classic or Connect, without importing Spark."""
+    """True if this is a Spark data frame, classic or Connect, without importing Spark."""
     return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
 
 

@@ -61,11 +61,11 @@ class RemoteFolder:
         self._files.setPermission(self._path, permission)
 
     def exists(self) -> bool:
-        """Whether there is anything at this place."""
+        """True if there is anything at this place."""
         return bool(self._files.exists(self._path))
 
     def is_release(self) -> bool:
-        """Whether it holds a manifest with our block."""
+        """True if it holds a manifest with our block."""
         if not self._files.exists(self.path(MANIFEST)):
             return False
         stream = self._files.open(self.path(MANIFEST))

@@ -42,7 +42,7 @@ class Session:
 
     @property
     def own(self) -> bool:
-        """Whether it was started here, so ending it is up to us."""
+        """True if it was started here, so ending it is up to us."""
         return self.scratch is not None
 
     @property
@@ -81,7 +81,7 @@ class Session:
             self.spark.sparkContext.cancelJobsWithTag(self.tag)
 
     def at_work(self) -> bool:
-        """Whether a marked job is running, or a task that outlives it; Connect does not tell."""
+        """True if a marked job is running, or a task that outlives it; Connect does not tell."""
         if self.connect:
             return False
         context = self.spark.sparkContext
@@ -95,7 +95,7 @@ class Session:
 
     @property
     def connect(self) -> bool:
-        """Whether it is a Spark Connect session, which has no JVM on this side."""
+        """True if it is a Spark Connect session, which has no JVM on this side."""
         return ".connect." in type(self.spark).__module__
 
     def close(self) -> None:

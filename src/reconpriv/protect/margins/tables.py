@@ -268,7 +268,7 @@ class CountMargins:
         )
 
     def _too_many(self, counters: Sequence[_Counter]) -> bool:
-        """Whether the tables that are still counted have too many rows together."""
+        """True if the tables that are still counted have too many rows together."""
         rows = sum(len(one.places) for one in counters if not one.too_large)
         return rows > most_rows(self.schema.domain_size)
 

@@ -235,7 +235,7 @@ class Connection:
         )
 
     def _is_lost(self) -> bool:
-        """Whether the server no longer answers a query."""
+        """True if the server no longer answers a query."""
         try:
             self.wait(self._connection.rollback)
             self.wait(lambda: self._cursor.execute("SELECT 1"))

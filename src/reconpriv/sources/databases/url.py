@@ -23,13 +23,13 @@ _MAGIC = ((0, b"SQLite format 3\0", SQLITE), (8, b"DUCK", DUCKDB))
 
 
 def is_database_url(source: Any) -> bool:
-    """Whether this is the URL of a database."""
+    """True if this is the URL of a database."""
     found = URL.match(os.fspath(source)) if isinstance(source, str | os.PathLike) else None
     return found is not None and found["scheme"].lower() in _SCHEMES
 
 
 def is_database(source: Any) -> bool:
-    """Whether this is the URL of a database, or a file that is named like one."""
+    """True if this is the URL of a database, or a file that is named like one."""
     if not isinstance(source, str | os.PathLike):
         return False
     return is_database_url(source) or Path(source).suffix.lower() in _ENDINGS
@@ -41,7 +41,7 @@ def shown_database(source: str | os.PathLike[str]) -> str:
 
 
 def has_password(source: Any) -> bool:
-    """Whether the URL of a database holds a password."""
+    """True if the URL of a database holds a password."""
     if not is_database_url(source):
         return False
     url = os.fspath(source)

@@ -56,7 +56,7 @@ class DatabaseWriter:
         raise NotImplementedError
 
     def exists(self, table: str) -> bool:
-        """Whether a table or view already has this name."""
+        """True if a table or view already has this name."""
         raise NotImplementedError
 
     def texts(self, table: str) -> list[str]:

@@ -71,7 +71,7 @@ class Reading:
 
     @property
     def timed(self) -> bool:
-        """Whether its numbers stand for dates or times."""
+        """True if its numbers stand for dates or times."""
         return self.meaning in (Meaning.DATE, Meaning.MOMENT, Meaning.CLOCK)
 
 
