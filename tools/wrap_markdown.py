@@ -24,8 +24,11 @@ _HTML = re.compile(r"^ *</?[a-z][^>]*>? *", re.IGNORECASE)
 # A line of a table, a heading; and outside a paragraph a link's target, an admonition, a rule.
 _ROW = re.compile(r"^ *(\||#{1,6} )")
 _LINE = re.compile(r"^ *(\[[^\]]+\]: |!!! |\?\?\? |([-=*_])\2{2,} *$)")
-# What holds together: code, the target of a link or picture, anything else without white space.
-_WORD = re.compile(r"(?:(`+)(?!`).+?(?<!`)\1(?!`)|\]\([^)\s]*(?: \"[^\"]*\")?\)|\S)+")
+# What holds together: code, the text of a badge, the target of a link or picture, anything else
+# without white space.
+_WORD = re.compile(
+    r"(?:(`+)(?!`).+?(?<!`)\1(?!`)|!\[[^\]]{1,30}(?=\])|\]\([^)\s]*(?: \"[^\"]*\")?\)|\S)+"
+)
 # A line must not begin with what would start something else.
 _STARTS = re.compile(r"^([>|=]|[-+*]$|#{1,6}$|\d{1,9}[.)]$|[-_]{2,}$)")
 

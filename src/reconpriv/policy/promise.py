@@ -19,9 +19,13 @@ AGAINST = (
     " everybody in the table, but neither the publisher's key nor anybody's sensitive value."
 )
 
-# How many groups are told within ±50 % by what similar groups tell, and by the group itself: with
-# exact bounds (preset recommended) and with others (Chernoff's); docs/threat-model.md has them.
-_MEASURED = {True: ("72 to 94 %", "62 to 72 %"), False: ("90 to 99.7 %", "87 to 91 %")}
+# On which tables, how many groups are told within ±50 % by what similar groups tell, and how many by
+# the group itself: with exact bounds (preset recommended) and with others (Chernoff's).
+# docs/threat-model.md and docs/recommended.md have the figures.
+MEASURED = {
+    True: ("eleven real tables", "72 to 100 %", "62 to 72 %"),
+    False: ("three real tables", "90 to 99.7 %", "87 to 91 %"),
+}
 
 
 def sentences(policy: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -148,10 +152,10 @@ def _similar(policy: Mapping[str, Any]) -> str:
         return (
             "whoever combines such groups, or knows what people like them are like, may come closer"
         )
-    similar, own = _MEASURED[_exact(policy)]
+    tables, similar, own = MEASURED[_exact(policy)]
     return (
         "whoever combines similar groups, or knows what people like them are like, may come closer"
-        f" (on real tables, within 50 % of the truth in {similar} of the groups instead of"
+        f" (on {tables}, within 50 % of the truth in {similar} of the groups instead of"
         f" {own})"
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 
 from lab import recommended_page as page
 from lab import tried_tables
+from reconpriv.policy.promise import MEASURED
 from reconpriv.research.results import read_result
 
 TEXT = page.PAGE.read_text(encoding="utf-8")
@@ -41,3 +43,13 @@ def test_a_missing_package_is_one_sentence(monkeypatch):
         tried_tables.NotInstalledError, match=r"^The table 'words' is in the package"
     ):
         tried_tables.TABLES["words"]()
+
+
+def test_the_promise_quotes_what_was_measured():
+    real = [row for row in ROWS if row["policy"] == "recommended" and row["table"] != "towns"]
+    tables, similar, own = MEASURED[True]
+    assert len(real) == 11 and tables == "eleven real tables"
+    for name, quoted in (("model_right", similar), ("right", own)):
+        low, high = (int(one) for one in re.findall(r"\d+", quoted))
+        shares = [round(100 * row[name]) for row in real]
+        assert low <= min(shares) <= max(shares) <= high and max(shares) > high - 5

@@ -36,6 +36,7 @@ $ a command   with   blanks in it, and longer than the width
 """
 
 CASES = {
+    "a badge": ("[![one two](a) b", "[![one two](a)\nb"),
     "a paragraph": ("one two three four five", "one two three\nfour five"),
     "a short line is filled": ("one\ntwo", "one two"),
     "a list": ("- one two three four\n- five", "- one two\n  three four\n- five"),
