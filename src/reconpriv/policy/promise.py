@@ -19,8 +19,8 @@ AGAINST = (
     " everybody in the table, but neither the publisher's key nor anybody's sensitive value."
 )
 
-# On which tables, how many groups are told within ±50 % by what similar groups tell, and how many by
-# the group itself: with exact bounds (preset recommended) and with others (Chernoff's).
+# On which tables, how many groups are told within ±50 % by what similar groups tell, and how many
+# by the group itself: with exact bounds (preset recommended) and with others (Chernoff's).
 # docs/threat-model.md and docs/recommended.md have the figures.
 MEASURED = {
     True: ("eleven real tables", "72 to 100 %", "62 to 72 %"),

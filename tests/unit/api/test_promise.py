@@ -57,9 +57,9 @@ def test_the_recommended_policy_word_by_word():
         " small to be sampled, is protected only by the chance of 50 % that the value published for"
         " them was drawn at random; whoever combines similar groups, or knows what people like them"
         " are like, may come closer (on eleven real tables, within 50 % of the truth in 72 to 100 %"
-        " of the groups instead of 62 to 72 %); where more than about 67 % of a group hold a value, too"
-        " high means above 100 %, which anybody can see; and each row is assumed to be one person,"
-        " which was not checked."
+        " of the groups instead of 62 to 72 %); where more than about 67 % of a group hold a value,"
+        " too high means above 100 %, which anybody can see; and each row is assumed to be one"
+        " person, which was not checked."
     )
 
 
