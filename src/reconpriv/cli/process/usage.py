@@ -65,12 +65,15 @@ def _refuse_repeated(command: Any, ctx: Any, words: list[str]) -> None:
         collecting.multiple = True
         collecting.add_to_parser(parser, ctx)  # in place of the option itself
     given = with_old_names(parser, options, ctx, apart=True).parse_args(list(words))[0]
-    with reported():
+    try:
         notes = used_old_names(options, given)
         for option in options:
             values = given.get(option.name, []) + given.get(old_name_of(option), [])
             if len(set(values) if option.is_flag else values) > 1 and not option.multiple:
                 raise _repeated(option, values)
+    except PolicyError:
+        with reported():  # not around the check itself: after it, signals are ignored
+            raise
     say_all("note", notes)
 
 
