@@ -37,6 +37,8 @@ _ROWS_PER_VALUE = 10  # a text that fewer people share singles them out
 _ONE_ROW = 0.95  # with more values than this share of the records, each is one row's
 _WEIGHT_REASON = "looks like a survey weight, which tells records apart"
 _PERSON_REASON = "looks like the number of a person who has several rows"
+_SHARED_BY_CHANCE = 5  # so many pairs of records would share a number, and none does
+_LONG_CODE = 7  # digits; a measure has rarely as many, and everywhere the same number of them
 _WORDS = 3  # texts with as many words, most of them different, are sentences
 
 _ID_NAME = re.compile(
@@ -121,8 +123,8 @@ class Proposals(Readable):
 
     @property
     def bins(self) -> dict[str, str]:
-        """The public columns that are better binned, with their bins."""
-        return {one.column: one.bins for one in self.columns if one.role == PUBLIC and one.bins}
+        """The published columns that are better binned, with their bins."""
+        return {one.column: one.bins for one in self.columns if one.bins}
 
     def lines(self) -> list[str]:
         """A line for each column: its name, the role and the reason."""
@@ -174,7 +176,7 @@ def propose(
         found.append(ColumnFacts(column, records, distinct, missing, some))
     given = _giveaways(engine, sensitive, found, drop_missing)
     decided = {
-        one.column: (SENSITIVE, "", "")
+        one.column: _sensitive(one, engine, drop_missing=drop_missing)
         if one.column == sensitive
         else _role(one, given.get(one.column.name), engine)
         for one in found
@@ -246,6 +248,24 @@ def _role(facts: ColumnFacts, giveaway: Giveaway | None, engine: Engine) -> Deci
     return _number_role(facts, engine) if kind in NUMBERS and not area else _text_role(facts)
 
 
+def _sensitive(facts: ColumnFacts, engine: Engine, *, drop_missing: bool) -> Decision:
+    """The sensitive column: what has to be said about its values before it can be published."""
+    reasons, bins = [], ""
+    if facts.distinct > MAX_UNDECLARED_DOMAIN:
+        if facts.column.kind in DATES:
+            bins = _date_bins(facts.column, engine)
+        elif facts.column.kind in NUMBERS:
+            bins = _number_bins(facts.column, engine)
+        many = f"too many values to randomise over ({facts.distinct:,})"
+        text = _text_of_measures(facts.texts)
+        reasons.append(f"{many}: {'bin it' if bins else text or 'group them'}")
+    if facts.missing and not drop_missing:
+        missing = f"missing in {facts.missing:,} of {facts.records:,} records"
+        reasons.append(f"{missing}: leave these out, or count them as a value of their own")
+    reasons += _alike(facts.texts)
+    return SENSITIVE, "; ".join(reasons), bins
+
+
 def _who(facts: ColumnFacts) -> Decision | None:
     """The role of a column that says who a row is about: a name, an identifier, a number."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", facts.column.name).lower()
@@ -261,7 +281,8 @@ def _who(facts: ColumnFacts) -> Decision | None:
     if facts.nearly_unique and facts.column.kind is Kind.STRING:
         sentences = _words(texts) >= _WORDS
         return DROP, f"{'free text' if sentences else 'nearly unique'} ({many})", ""
-    code = facts.column.kind is Kind.INTEGER and (_is_code(facts) or _ID_NAME.search(name))
+    number = facts.column.kind is Kind.INTEGER
+    code = number and (_is_code(facts) or _ID_NAME.search(name) or _numbers_each(facts))
     if facts.nearly_unique and code:
         return DROP, f"an identifier: nearly unique ({many})", ""
     return None
@@ -298,6 +319,17 @@ def _is_code(facts: ColumnFacts) -> bool:
     )
 
 
+def _numbers_each(facts: ColumnFacts) -> bool:
+    """True if whole numbers differ in all records, as those of a measure would not by chance."""
+    numbers = [int(value) for value in facts.some]
+    if facts.distinct < facts.records or not numbers:
+        return False
+    pairs = facts.records**2 / 2
+    by_chance = pairs / (max(numbers) - min(numbers) + 1)
+    lengths = {len(str(abs(number))) for number in numbers}
+    return by_chance > _SHARED_BY_CHANCE or (len(lengths) == 1 and min(lengths) >= _LONG_CODE)
+
+
 def _words(texts: Sequence[str]) -> float:
     return sum(len(text.split()) for text in texts) / max(len(texts), 1)
 
@@ -308,10 +340,14 @@ def _number_role(facts: ColumnFacts, engine: Engine) -> Decision:
         return DROP, f"{_WEIGHT_REASON} ({values})", ""
     if facts.distinct <= MANY_VALUES:
         return PUBLIC, values, ""
-    tenths = [float(value) for value in engine.quantiles(facts.column, 10, None)]
-    high = float((engine.value_range(facts.column, None) or (0, 0))[1])
-    bins = _bins(tenths[0], tenths[-1], high)
+    bins = _number_bins(facts.column, engine)
     return PUBLIC, f"a number with many values ({values}): bin it", bins
+
+
+def _number_bins(column: Column, engine: Engine) -> str:
+    tenths = [float(value) for value in engine.quantiles(column, 10, None)]
+    high = float((engine.value_range(column, None) or (0, 0))[1])
+    return _bins(tenths[0], tenths[-1], high)
 
 
 def _is_weight(facts: ColumnFacts) -> bool:
@@ -324,7 +360,7 @@ def _text_role(facts: ColumnFacts) -> Decision:
     """The role of texts, truth values and times of day."""
     texts, values = facts.texts, f"{facts.distinct:,} values"
     if facts.distinct <= MANY_VALUES:
-        return PUBLIC, values, ""
+        return PUBLIC, "; ".join([values, *_alike(texts)]), ""
     shared = facts.records / facts.distinct >= _ROWS_PER_VALUE
     area = _AREA_NAME.search(facts.column.name)
     plain = bool(texts) and not area and all(map(_PLAIN_NUMBER.fullmatch, texts))
@@ -334,10 +370,9 @@ def _text_role(facts: ColumnFacts) -> Decision:
         found = sorted(map(float, texts))
         bins = _bins(found[0], found[9 * len(found) // 10], found[-1])
         return PUBLIC, f"a number with many values ({values}): bin it", bins
-    if texts and not area and all(map(NUMBER_TEXT.fullmatch, texts)):
-        why = f"numbers written as text ({texts[0]!r}): turn them into numbers and bin them"
-    elif texts and all(map(_DATE_TEXT.fullmatch, texts)):
-        why = f"dates written as text ({texts[0]!r}): turn them into dates and bin them"
+    measures = _text_of_measures([] if area else texts)
+    if measures:
+        why = measures
     elif shared:
         return PUBLIC, f"many values ({values}): consider groups", ""
     elif _words(texts) >= _WORDS:
@@ -345,6 +380,25 @@ def _text_role(facts: ColumnFacts) -> Decision:
     else:
         why = f"few people share a value ({values}): group them, or leave it out"
     return DROP, why, ""
+
+
+def _text_of_measures(texts: Sequence[str]) -> str:
+    """What to do with texts that are all numbers, or all dates; empty for others."""
+    if texts and all(map(NUMBER_TEXT.fullmatch, texts)):
+        return f"numbers written as text ({texts[0]!r}): turn them into numbers and bin them"
+    if texts and all(map(_DATE_TEXT.fullmatch, texts)):
+        return f"dates written as text ({texts[0]!r}): turn them into dates and bin them"
+    return ""
+
+
+def _alike(texts: Sequence[str]) -> list[str]:
+    """Two values that may well be one, if there are such: they differ only in case or blanks."""
+    seen: dict[str, str] = {}
+    for text in sorted(texts):
+        other = seen.setdefault(" ".join(text.casefold().split()), text)
+        if other != text:
+            return [f"{other!r} and {text!r} differ only in case or blanks"]
+    return []
 
 
 def _date_bins(column: Column, engine: Engine) -> str:

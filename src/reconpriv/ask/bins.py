@@ -129,7 +129,7 @@ def answer_test(
     if not covered.cut:
         return LabelTest(covered.labels, negated)
     if not whole_bins:
-        raise _cuts(recoding, operator, covered, text)
+        raise _cuts(recoding, operator, covered, values, text)
     taken_as = _taken_as(recoding, operator, covered.labels)
     remark = f"answered for {taken_as}: {_fate(recoding, covered.cut, negated)}"
     return LabelTest(covered.labels, negated, remark, taken_as)
@@ -213,7 +213,9 @@ def _filled(recoding: Recoding, values: Sequence[Value], covered: Covered) -> Co
     return Covered(covered.labels, tuple(cut))
 
 
-def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> InputError:
+def _cuts(
+    recoding: Recoding, operator: str, covered: Covered, values: Sequence[Value], text: str
+) -> InputError:
     name, cut = recoding.column, covered.cut
     whole = f"{written_name(name)} {operator} {written_text(cut[0])}"
     if not recoding.binned:
@@ -224,11 +226,27 @@ def _cuts(recoding: Recoding, operator: str, covered: Covered, text: str) -> Inp
     what = f"the bin {written_text(cut[0])}" if len(cut) == 1 else f"the bins {_listed(cut)}"
     if operator in ("=", "<>"):
         hint = either(f"ask for the whole bin ({whole})", WHOLE_BINS)
+    elif before := _before_the_bin(recoding, operator, cut, values, text):
+        hint = either(f"ask for {before}", WHOLE_BINS)
     else:
         *some, last = dict.fromkeys(end for label in cut for end in _borders(recoding, label))
         listed = f"{', '.join(some)} or {last}" if some else last
         hint = either(f"use a border ({listed})", WHOLE_BINS)
     return InputError(f"The condition {text} cuts {what} of {name!r}.", hint=hint)
+
+
+def _before_the_bin(
+    recoding: Recoding, operator: str, cut: Sequence[str], values: Sequence[Value], text: str
+) -> str:
+    """The condition that was meant, if only the first number of a bin is cut off."""
+    numbers = [_clamped(_number(recoding, value, text)) for value in values]
+    first = recoding.interval(recoding.labels.index(cut[0]))[0]
+    if len(cut) > 1 or numbers[-1] != first or operator not in ("<=", ">", "BETWEEN"):
+        return ""
+    name, border = written_name(recoding.column), recoding.shown(first)
+    if operator == "BETWEEN":
+        return f"{name} >= {recoding.shown(numbers[0])} AND {name} < {border}"
+    return f"{name} {'<' if operator == '<=' else '>='} {border}"
 
 
 def _taken_as(recoding: Recoding, operator: str, labels: Sequence[str]) -> str:

@@ -163,8 +163,12 @@ class OpenTable:
         name = person_by_name(self.left_out)
         if name is None or self.schema.person is not None:
             return ()
-        check = "if it says who a row is about, have it checked that each row is one person"
-        return (Advice(f"{name!r} is left out.", Remedy(check, Control.PERSON, name)),)
+        left_out = f"{name!r} is left out, so nothing checks that each row is one person."
+        return (
+            Advice(
+                left_out, Remedy("if it says who a row is about, name it", Control.PERSON, name)
+            ),
+        )
 
     @cached_property
     def checks(self) -> Checks:

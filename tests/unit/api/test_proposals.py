@@ -200,3 +200,47 @@ def test_times_with_a_zone_need_no_library_beyond_the_core(monkeypatch):
     )
     found = rp.propose_roles(table, sensitive="ill")
     assert [one.role for one in found.columns] == ["public", "sensitive"]
+
+
+def of(values, **settings):
+    """The proposal for one column, beside a sensitive one."""
+    table = pa.table({"x": values, "s": np.resize(["u", "v", "u", "u", "v"], len(values))})
+    return rp.propose_roles(table, **({"sensitive": "s"} | settings)).columns[0]
+
+
+def test_numbers_that_nobody_shares_are_an_identifier_whatever_it_is_called():
+    dice = np.random.default_rng(4)
+    staff = dice.choice(900_000, 4_000, replace=False) + 100_000  # some would meet by chance
+    assert of(staff).role == "drop" and "an identifier" in of(staff).reason
+    assert of(dice.choice(90_000_000, 400, replace=False) + 10_000_000).role == "drop"
+    income = dice.integers(100_000, 1_000_000, 4_000)
+    assert of(income).role == "public" and of(income).bins
+    few = dice.choice(9_000_000, 400, replace=False)  # of one to seven digits: a measure, perhaps
+    assert of(few).role == "public" and of(few).bins
+
+
+def test_values_that_differ_only_in_case_are_pointed_out():
+    assert "'F' and 'f' differ only in case or blanks" in of(["F", "M", "f", "M"] * 30).reason
+    assert "'New  York' and 'New York'" in of(["New York", "New  York", "B", "C"] * 30).reason
+    assert of(["F", "M", "D", "M"] * 30).reason == "3 values"
+
+
+def test_what_must_be_said_about_the_sensitive_column_is_said_with_the_proposal(tmp_path, cli):
+    dice = np.random.default_rng(5)
+    pay = dice.lognormal(10.0, 0.5, 3_000).round(2)
+    number = of(pay, sensitive="x")
+    assert number.role == "sensitive" and "too many values" in number.reason and number.bins
+    text = of([f"{one:.2f}".replace(".", ",") for one in pay], sensitive="x")
+    assert "written as text" in text.reason and not text.bins
+    assert "group them" in of([f"word {one}" for one in pay], sensitive="x").reason
+    missing = of(["flu", None, "cold", "flu"] * 30, sensitive="x")
+    assert missing.reason.startswith("missing in 30 of 120 records") and not missing.bins
+    assert of(["flu", "mumps", "cold", "flu"] * 30, sensitive="x").reason == ""
+
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"pay": pay, "sex": ["f", "m"] * 1_500}), file)
+    words = ["audit", file, "-s", "pay"]
+    assert f"--bin pay={number.bins}" in cli("columns", *words[1:]).out
+    assert f"--bin pay={number.bins}" in cli(*words).err
+    bins = ["--bin", f"pay={number.bins}"]
+    assert cli(*words, "--public", "sex", *bins).code < 2

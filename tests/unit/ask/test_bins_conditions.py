@@ -143,6 +143,13 @@ def test_a_refusal_names_the_bin_and_its_borders():
     )
     with pytest.raises(InputError, match=r"'65 or more'.* Use a border \(65\)"):
         answer_test(WHOLE[2], ">", [Decimal(70)], "x > 70", whole_bins=False)
+    with pytest.raises(InputError, match=r"'18 to 64'.* Ask for x < 18, or allow"):
+        answer_test(WHOLE[2], "<=", [Decimal(18)], "x <= 18", whole_bins=False)
+    with pytest.raises(InputError, match=r"'18 to 64'.* Ask for x >= 18, or allow"):
+        answer_test(WHOLE[2], ">", [Decimal(18)], "x > 18", whole_bins=False)
+    with pytest.raises(InputError, match=r"'65 or more'.* Ask for x >= 18 AND x < 65, or allow"):
+        answer_test(WHOLE[2], "BETWEEN", [Decimal(18), Decimal(65)], "…", whole_bins=False)
+    assert answer_test(WHOLE[2], "<", [Decimal(65)], "x < 65", whole_bins=False).remark is None
     with pytest.raises(InputError, match="cuts the bins '1 to 17', '18 to 64'"):
         answer_test(WHOLE[2], "BETWEEN", [Decimal(5), Decimal(20)], "…", whole_bins=False)
 

@@ -41,7 +41,7 @@ def proposals_document(found: Proposals) -> Document:
         (
             one.column,
             one.distinct,
-            f"public, bins {one.bins}" if one.bins else _ROLES.get(one.role, one.role),
+            f"{one.role}, bins {one.bins}" if one.bins else _ROLES.get(one.role, one.role),
             one.reason,
         )
         for one in found.columns
