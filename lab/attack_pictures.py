@@ -28,8 +28,8 @@ def _log(low: float, high: float, base: int = 10) -> Any:
     return charts.altair("attacks").Scale(type="log", base=base, domain=[low, high], nice=False)
 
 
-def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
-    """The error in the most frequent value for each sampling rule, and how often it is under ε."""
+def draw_micro(rows: Sequence[Row], tolerance: float, path: Path) -> None:
+    """The error in the most frequent value by sampling rule, and how often it is tolerated."""
     alt = charts.altair("attacks")
     values = [
         {
@@ -42,7 +42,7 @@ def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
         for row in rows
     ]
     base = alt.Chart(charts.rows(values)).encode(
-        x=alt.X("mode:N", title="sampling", sort=list(_MODES), axis=alt.Axis(labelAngle=0)),
+        x=alt.X("mode:N", title="sampling rule", sort=list(_MODES), axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("series:N", scale=alt.Scale(paddingInner=0.15)),
         color=charts.colour(_BASES),
     )
@@ -53,10 +53,10 @@ def draw_micro(rows: Sequence[Row], epsilon: float, path: Path) -> None:
         charts.points(base.encode(y="q50:Q"), _BASES, 45).encode(
             color=alt.value(palette.WHITE), stroke=alt.value(palette.BLACK)
         ),
-        charts.level(epsilon, "ε"),
+        charts.level(tolerance, "tolerance"),
     )
     share = alt.Scale(domain=[0, 1])
-    under = alt.Y("under:Q", title="violating groups with error under ε", scale=share,
+    under = alt.Y("under:Q", title="violating groups told within the tolerance", scale=share,
                   axis=charts.percent_axis())  # fmt: skip
     rates = alt.layer(
         base.mark_bar(opacity=0.4).encode(y=under),
@@ -78,10 +78,10 @@ def draw_ratio(policy: Policy, path: Path) -> None:
     """The larger and the smaller exact tail over |g|·f, for two λ."""
     alt = charts.altair("attacks")
     looks = {
-        "λ = 0.1, above ε": Look(palette.BLUE),
-        "λ = 0.1, below -ε": Look(palette.BLUE, dash=(6, 3)),
-        "λ = 0.05, above ε": Look(palette.VERMILION, dash=(9, 2, 2, 2)),
-        "λ = 0.05, below -ε": Look(palette.VERMILION, dash=(2, 2)),
+        "λ = 0.1, too high": Look(palette.BLUE),
+        "λ = 0.1, too low": Look(palette.BLUE, dash=(6, 3)),
+        "λ = 0.05, too high": Look(palette.VERMILION, dash=(9, 2, 2, 2)),
+        "λ = 0.05, too low": Look(palette.VERMILION, dash=(2, 2)),
     }
     counts = np.geomspace(0.3, 300, 160)
     panels = []
@@ -89,7 +89,7 @@ def draw_ratio(policy: Policy, path: Path) -> None:
         values = []
         for privacy in (0.1, 0.05):
             tails = ratio_tails(counts / f, f, privacy=privacy, epsilon=policy.tolerance)
-            for side, tail in (("above ε", tails.above), ("below -ε", tails.below)):
+            for side, tail in (("too high", tails.above), ("too low", tails.below)):
                 values += [
                     {"x": x, "y": y, "series": f"λ = {privacy}, {side}"}
                     for x, y in zip(counts.tolist(), tail.tolist(), strict=True)
@@ -99,7 +99,7 @@ def draw_ratio(policy: Policy, path: Path) -> None:
         y = alt.Y("y:Q", title="exact tail of the noisy ratio" if f == 0.25 else None,
                   axis=charts.percent_axis(), scale=alt.Scale(domain=[0, 0.7]))  # fmt: skip
         drawn = charts.lines(values, looks, x, y, marks=False)
-        level = charts.level(policy.doubt, "δ")
+        level = charts.level(policy.doubt, "doubt")
         panels.append(charts.panel(alt.layer(level, drawn), 290, 220, f"f = {f}"))
     entries = [LegendEntry(name, look, "line") for name, look in looks.items()]
     charts.save(charts.figure(panels, entries=entries), path)
@@ -197,7 +197,7 @@ def draw_side_channels(rows: Sequence[Row], path: Path) -> None:
         {"mode": row["sampling"], "channel": row["channel"], "series": row["leaks"]} for row in rows
     ]
     base = alt.Chart(charts.rows(values)).encode(
-        x=alt.X("mode:N", title="sampling", sort=list(_MODES),
+        x=alt.X("mode:N", title="sampling rule", sort=list(_MODES),
                 scale=alt.Scale(domain=list(_MODES)), axis=alt.Axis(labelAngle=0, ticks=False)),
         y=alt.Y("channel:N", title=None, sort=names, axis=alt.Axis(labelLimit=260, ticks=False)),
     )  # fmt: skip

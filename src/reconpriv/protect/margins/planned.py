@@ -108,7 +108,7 @@ class MarginPlan:
 
     ``rows`` says which rows of all tables are published; ``too_large`` names tables that were not
     asked for by name and have too many. ``notes`` say why there are none. ``counted`` lowers no
-    limit if the sample size does not count what margins are ``worth``.
+    limit if the sampling rule does not count what margins are ``worth``.
     """
 
     margins: Margins = NO_MARGINS
