@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,13 +38,6 @@ from reconpriv.policy.protection import (
 from reconpriv.protect.kernel import group_ids
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.independence import two_samples
-
-
-class Coarsened(NamedTuple):
-    """The cells of the protection groups, and the protection group of every micro group."""
-
-    cube: Cube
-    within: Ints
 
 
 def coarse_column(
@@ -93,13 +85,6 @@ def pooled(batch: CellBatch, schema: Schema, coarsening: Coarsening) -> CellBatc
     starts = np.searchsorted(cells, np.arange(keys.shape[1]) * m)
     public = tuple(Encoded(own, values) for own, (_, values) in zip(keys, columns, strict=True))
     return replace(batch, pools=Pools(CellBatch(public, starts, cells % m, count), within))
-
-
-def coarsen(cube: Cube, coarsening: Coarsening) -> Coarsened:
-    """Sum micro groups into protection groups, in canonical order; every record is a trial."""
-    batch = pooled(cube.as_batch(), cube.schema, coarsening)
-    found = collect([batch.whole], coarsening.coarse(cube.schema), coin_flips=cube.coin_flips)
-    return Coarsened(found, batch.within)
 
 
 def pooled_cube(cube: Cube, coarsening: Coarsening) -> Cube:

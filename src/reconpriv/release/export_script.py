@@ -21,6 +21,7 @@ from reconpriv.release.export import Script, program_of, script_path
 from reconpriv.release.export_design import CheckAnswer, DesignedRecords
 from reconpriv.release.export_names import file_names
 from reconpriv.release.manifest import Manifest
+from reconpriv.theory.perturbation import replacement_probability
 
 _WIDTH = 90
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -175,7 +176,7 @@ def export_script(
         "script": script.name,
         "file": program.text(path.name),
         "sensitive": program.text(sensitive.name),
-        "rate": repr((1.0 - p) / m),
+        "rate": repr(replacement_probability(p, m)),
         "design": ", ".join(map(program.text, records.names)),
         "read": _R_READ[parquet].format(program.text(path.name)),
         "labels": "".join(

@@ -16,7 +16,7 @@ from reconpriv.cells.sums import sum_selections
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.policy.protection import NO_PROTECTION, Coarsening, Protection, as_protection
 from reconpriv.protect import kernel
-from reconpriv.protect.coarsening import coarsen, find_coarsening
+from reconpriv.protect.coarsening import find_coarsening, pooled_cube
 from reconpriv.protect.kernel import Kernel
 from reconpriv.protect.publish_cube import published_cube
 
@@ -129,7 +129,8 @@ def test_a_declaration_that_does_not_fit_the_table_is_refused(said, words):
 
 def test_coarse_groups_equal_a_brute_force():
     found = settled({"age": 10, "race": {"a": "A", "*": "other"}})
-    cube, within = coarsen(raw_of(TABLE), found)
+    pooled = pooled_cube(raw_of(TABLE), found)
+    cube, within = pooled.whole, pooled.within
 
     def label(age):
         return None if age is None else f"{age // 10 * 10} to {age // 10 * 10 + 9}"
@@ -156,10 +157,11 @@ def test_coarse_groups_equal_a_brute_force():
 
 
 def test_an_ignored_column_is_gone_and_all_may_be_ignored():
-    cube, _ = coarsen(raw_of(TABLE), settled({"race": "*"}))
+    cube = pooled_cube(raw_of(TABLE), settled({"race": "*"})).whole
     assert [column.name for column in cube.schema.public] == ["age"]
-    cube, within = coarsen(raw_of(TABLE), settled({"race": "*", "age": "*"}))
-    assert cube.groups == 1 and not cube.schema.public and not within.any()
+    pooled = pooled_cube(raw_of(TABLE), settled({"race": "*", "age": "*"}))
+    cube = pooled.whole
+    assert cube.groups == 1 and not cube.schema.public and not pooled.within.any()
     assert cube.records.tolist() == [TABLE.num_rows]
 
 
@@ -201,7 +203,7 @@ PROTECTED = replace(POLICY, protect={"age": 10})
 def test_protection_groups_are_published_as_the_kernel_would():
     raw = raw_of(LARGE)
     found = published_cube(raw, PROTECTED, key(5)).whole
-    coarse, _ = coarsen(raw, settled(PROTECTED.protect.as_dict(), LARGE))
+    coarse = pooled_cube(raw, settled(PROTECTED.protect.as_dict(), LARGE)).whole
     (alone,) = Kernel(coarse.schema, POLICY, key(5))(coarse.as_batch())
     for name in ("group", "value", "count", "records", "trials"):
         assert np.array_equal(getattr(found, name), getattr(alone, name))
@@ -213,7 +215,7 @@ def test_the_deal_keeps_micro_group_sizes_and_the_histogram_of_each_protection_g
     for number in range(5):
         cube = published_cube(raw, PROTECTED, key(number))
         assert np.array_equal(np.bincount(cube.group, weights=cube.count), raw.records)
-        coarse = coarsen(raw, settled(PROTECTED.protect.as_dict(), LARGE)).cube
+        coarse = pooled_cube(raw, settled(PROTECTED.protect.as_dict(), LARGE)).whole
         (piece,) = Kernel(coarse.schema, PROTECTED, key(number))(coarse.as_batch())
         for group in range(piece.records.size):
             expected = dict(
@@ -233,7 +235,7 @@ def test_with_every_record_a_trial_and_nothing_replaced_the_true_histogram_is_de
         retention=1 - 1e-12, tolerance=0.5, doubt=0.3, sampling="none", protect={"age": 10}
     )
     cube = published_cube(raw, policy, key(1))
-    truth, _ = coarsen(raw, settled(policy.protect.as_dict(), LARGE))
+    truth = pooled_cube(raw, settled(policy.protect.as_dict(), LARGE)).whole
     for group in range(truth.groups):
         assert histogram(cube.whole, group) == histogram(truth, group)
     assert not np.array_equal(cube.count, raw.count)

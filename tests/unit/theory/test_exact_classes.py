@@ -14,11 +14,16 @@ from reconpriv.columns.schema import Column, Kind, Schema
 from reconpriv.policy.policy import Policy
 from reconpriv.protect.kernel import Kernel
 from reconpriv.theory.tails.exact import exact_tails
-from reconpriv.theory.tails.exact_classes import ExposedClass, exact_class_sizes, largest_exact_size
+from reconpriv.theory.tails.exact_classes import ExposedClass, exact_class_sizes
 from reconpriv.theory.tails.exact_published import published_tails
 from tail_referee import tails_as_published, tails_of_trials
 
 HALF = Fraction(1, 2)
+
+
+def exact_size(group_class, size, told=0.0):
+    """The largest n for a single group."""
+    return int(exact_class_sizes(np.array([size]), group_class, np.array([told]))[0])
 
 
 def a_class(above, upto, *, phi=0.0, m=14, values=None, p=0.5, epsilon=0.5, delta=0.05):
@@ -67,7 +72,7 @@ def test_sizes_are_those_of_exhaustive_enumeration(m, values, p, epsilon, delta)
     for above, upto, phi in borders:
         one = a_class(above, upto, phi=phi, m=m, values=values, p=p, epsilon=epsilon, delta=delta)
         for size in range(1, 13):
-            found = largest_exact_size(one, size)
+            found = exact_size(one, size)
             assert found == referee_size(one, size), (above, upto, phi, size)
             different += found != size
     assert different > 5  # the test is about groups that are sampled
@@ -96,13 +101,13 @@ def test_golden_sizes_of_octaves():
     """Trials by class at p = .5, ε = .5, m = 14; the last class is too rare for any limit."""
     found = {
         delta: [
-            largest_exact_size(a_class(top / 2, top, delta=delta), 10_000)
+            exact_size(a_class(top / 2, top, delta=delta), 10_000)
             for top in (1.0, 0.5, 0.25, 0.125)
         ]
         for delta in (0.05, 0.1)
     }
     assert found == {0.05: [6, 17, 48, 145], 0.1: [0, 0, 26, 84]}
-    assert largest_exact_size(a_class(0.5, 1.0, phi=0.25, delta=0.1), 10_000) == 1
+    assert exact_size(a_class(0.5, 1.0, phi=0.25, delta=0.1), 10_000) == 1
 
 
 def test_a_size_depends_on_nothing_but_class_and_size():
@@ -110,7 +115,7 @@ def test_a_size_depends_on_nothing_but_class_and_size():
     sizes = np.array([5, 40, 5, 1000, 40])
     told = np.array([0.0, 0.0, 0.0, 8.0, 12.0])
     assert exact_class_sizes(sizes, one, told).tolist() == [
-        largest_exact_size(one, int(size), float(e)) for size, e in zip(sizes, told, strict=True)
+        exact_size(one, int(size), float(e)) for size, e in zip(sizes, told, strict=True)
     ]
 
 
@@ -211,5 +216,5 @@ def test_no_group_is_estimated_better_than_promised(sample_size, phi):
 def test_harmless_values_may_outnumber_those_of_the_class():
     # 240 of 1,000 hold an exposed value; the other 760 a harmless one.
     some = ExposedClass(0.125, 0.25, 0.0, 2, 2, 0.5, 0.5, 0.05, fillers=True)
-    trials = largest_exact_size(some, 1000)
+    trials = exact_size(some, 1000)
     assert 0 < trials < 200

@@ -10,8 +10,13 @@ import pytest
 
 from reconpriv.theory.counts import ObservedCount
 from reconpriv.theory.estimation.design import mixing
-from reconpriv.theory.tails.exact_classes import ExposedClass, largest_exact_size
+from reconpriv.theory.tails.exact_classes import ExposedClass, exact_class_sizes
 from reconpriv.theory.tails.exact_margins import combined_tails, rounded_up
+
+
+def exact_size(group_class, size, told=0.0):
+    """The largest n for a single group."""
+    return int(exact_class_sizes(np.array([size]), group_class, np.array([told]))[0])
 
 
 def a_class(m, above, upto):
@@ -26,7 +31,7 @@ def a_class(m, above, upto):
 @pytest.mark.parametrize("records", [60, 100_000])
 def test_golden_sizes_beside_margins(m, above, upto, sizes, records):
     found = [
-        largest_exact_size(a_class(m, above, upto), records, float(told))
+        exact_size(a_class(m, above, upto), records, float(told))
         for told in (0, 1, 2, 4, 6, 8, 12, 16)
     ]
     assert found == sizes
@@ -36,7 +41,7 @@ def test_golden_sizes_beside_margins(m, above, upto, sizes, records):
 @pytest.mark.parametrize("above", [0.25, 0.5])
 def test_more_from_margins_never_allows_more_trials(size, above):
     told = [0.0, *rounded_up(np.arange(0.1, 30.0, 0.37)).tolist()]
-    found = [largest_exact_size(a_class(14, above, 2 * above), size, e) for e in told]
+    found = [exact_size(a_class(14, above, 2 * above), size, e) for e in told]
     assert found == sorted(found, reverse=True)
 
 
@@ -105,7 +110,7 @@ def test_published_counts_keep_the_promise_and_larger_samples_do_not(size, above
     """
     rng = np.random.default_rng(size)
     group_class = a_class(14, above, 2 * above)
-    trials = largest_exact_size(group_class, size, told)
+    trials = exact_size(group_class, size, told)
     counts = np.unique(np.linspace(0.25 * size + 1, 2 * above * size, 12).astype(int))
 
     def smallest(n):

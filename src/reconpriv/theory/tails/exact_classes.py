@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns
 from reconpriv.theory.counts import ObservedCount
+from reconpriv.theory.perturbation import replacement_probability
 from reconpriv.theory.tails.bounds import Exponential, chernoff_full
 from reconpriv.theory.tails.exact import exact_tails
 from reconpriv.theory.tails.exact_margins import SMALLEST_TOLD, combined_tails, rounded_up
@@ -108,7 +109,7 @@ class ExposedClass:
         if not self.fillers:
             least = max(least, 1.0 - (self.values - 1) * self.upto)
         found = [np.array([least, self.upto])]
-        replacement = (1.0 - self.retention) / self.domain_size
+        replacement = replacement_probability(self.retention, self.domain_size)
         for factor in (1.0 + self.epsilon, 1.0 - self.epsilon):
             slope = trials * self.retention * factor
             if slope > 0:
@@ -201,17 +202,12 @@ class ExposedClass:
         return ObservedCount(n, frequency, self.retention, self.domain_size, self.epsilon)
 
 
-def largest_exact_size(group_class: ExposedClass, size: int, told: float = 0.0) -> int:
+def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> Floats:
     """The largest n up to |g| at which every group of this class and size passes; 0 if none does.
 
-    ``told`` are the trials that margins are worth. With n = |g| nothing is sampled, and the holders
-    of each value are whole.
+    ``told`` are the trials that margins are worth about each group. With n = |g| nothing is
+    sampled, and the holders of each value are whole.
     """
-    return int(exact_class_sizes(np.array([size]), group_class, np.array([told]))[0])
-
-
-def exact_class_sizes(sizes: Ints, group_class: ExposedClass, told: Floats) -> Floats:
-    """The same for many groups of one class."""
     found = np.zeros(sizes.size)
     large = group_class.sampled(sizes)
     found[large] = _largest_samples(group_class, sizes[large], told[large])
