@@ -171,9 +171,9 @@ def test_epsilon_may_pass_the_limit_of_f_one_where_no_value_is_that_frequent():
 
 
 OUT_OF_RANGE = {
-    "delta": ("tail probability δ", [0.0, 1.0, -0.1, 1.5, math.nan]),
+    "delta": ("tail probability δ|doubt of a policy", [0.0, 1.0, -0.1, 1.5, math.nan]),
     "retention": ("retention probability p", [0.0, 1.0, -0.1, 1.5, math.nan]),
-    "epsilon": ("relative error ε must be above 0", [0.0, -0.5, math.nan]),
+    "epsilon": ("(relative error ε|tolerance of a policy) must be above 0", [0.0, -0.5, math.nan]),
 }
 
 
@@ -182,8 +182,9 @@ OUT_OF_RANGE = {
 )
 def test_a_parameter_out_of_range_is_refused(name, value):
     policy = PAPER | {name: value}
+    of_policy = {"epsilon": "tolerance", "delta": "doubt"}
     for call in (
-        lambda: Policy(**policy),
+        lambda: Policy(**{of_policy.get(name, name): one for name, one in policy.items()}),
         lambda: is_private([5], domain_size=4, **policy),
         lambda: largest_private_size(0.5, domain_size=4, **policy),
         lambda: private_group_sizes(np.array([5]), np.array([0]), domain_size=4, **policy),
@@ -203,7 +204,7 @@ def test_a_domain_of_one_value_is_refused():
         largest_private_size(0.5, domain_size=1, **PAPER)
 
 
-@pytest.mark.parametrize("field", ["sample_size", "unattainable"])
+@pytest.mark.parametrize("field", ["sampling", "unattainable"])
 def test_an_unknown_choice_is_refused(field):
     with pytest.raises(PolicyError, match="'octopus'"):
         Policy(retention=0.5, tolerance=0.5, doubt=0.3, **{field: "octopus"})
