@@ -757,7 +757,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(cli, tmp_path)
 
 
 def test_a_search_that_ends_early_has_tried_the_settings_closest_to_the_policy_in_use(tuner):
-    table, current, asked = tuner("Occupation"), rp.Policy(0.5, 0.5, 0.3), []
+    table, asked = tuner("Occupation"), []
+    current = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
     lists = {"retentions": [0.1, 0.5, 0.9], "tolerances": [0.5], "doubts": [0.1, 0.3],
              "samplings": "octave"}  # fmt: skip
 
