@@ -16,7 +16,7 @@ from reconpriv.cells.randomness import Randomness, repeatable_key, unit_interval
 from reconpriv.columns.schema import Schema, Value, json_value, quote_identifier
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.shares import check_share
-from reconpriv.theory.arrays import Floats, Ints, distinct_columns
+from reconpriv.theory.arrays import Floats, Ints, distinct_columns, run_starts
 
 # A pool is drawn in rounds of candidates; after this many, the table has too few such queries.
 _ROUND = 1 << 14
@@ -149,7 +149,7 @@ class _Counts(NamedTuple):
     def without_value(self, domain_size: int) -> _Counts:
         """The counts of groups, if these keys are of cells: the value is their last digit."""
         group = self.keys // domain_size
-        first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        first = run_starts(group)
         return _Counts(group[first], np.add.reduceat(self.counts, first))
 
 

@@ -32,7 +32,7 @@ from reconpriv.attacks.statistics import rate, relative_error, score
 from reconpriv.columns.schema import json_value
 from reconpriv.estimate.linear import selection_sums
 from reconpriv.estimate.set_counts import SetCounts
-from reconpriv.policy.sampling_rules import SAMPLING_RULES, sample_limits
+from reconpriv.policy.sampling_rules import SAMPLING_RULES, own_trials, sample_limits
 from reconpriv.protect.margins.tables import MarginTable
 from reconpriv.release.folder import ReleaseFolder
 from reconpriv.theory.arrays import Flags, Floats, Ints
@@ -221,8 +221,8 @@ def predicted_share(target: AttackedTable, sampling: str) -> Floats:
     Trials in `paper` vary by coin flips around s(f); the prediction is at their mean.
     """
     policy, m = replace(target.policy, sampling=sampling), target.schema.domain_size
-    limits = np.maximum(sample_limits(target.batch, policy, m), 1.0)
-    trials = np.round(np.minimum(limits, target.batch.sizes)).astype(np.float64)
+    limits = sample_limits(target.batch, policy, m)
+    trials = np.round(own_trials(target.batch.sizes, limits))
     count = ObservedCount(trials, target.frequency, policy.retention, m, policy.tolerance)
     upper, lower = exact_tails(count)
     return np.asarray(1.0 - upper - lower)

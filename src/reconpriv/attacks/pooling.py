@@ -25,7 +25,7 @@ from reconpriv.attacks.neighbourhoods import NeighbourKind, Neighbours, pairs_of
 from reconpriv.attacks.statistics import Aligned
 from reconpriv.cells.cube import Cube
 from reconpriv.columns.schema import Schema
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints, quotient
 from reconpriv.theory.estimation.design import FrequencyVariance, frequency_variance
 from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 
@@ -224,9 +224,7 @@ class _Records:
         # The variance of a square is that of its expectation, squared: known but for c.
         weight = (self.variance(groups, share) + around.variance(share)) ** -2.0
         above, below = (weight * excess).sum(axis=0), (weight * spread).sum(axis=0)
-        relative = np.ones_like(self.overall)
-        np.divide(above, below, out=relative, where=below > 0)
-        relative = np.clip(relative, 0.0, 1.0)
+        relative = np.clip(quotient(above, below, 1.0), 0.0, 1.0)
         _, error = self.weigh(around, relative, groups, share)
         return relative, float(error.sum(axis=1).mean())
 

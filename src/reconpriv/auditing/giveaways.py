@@ -22,7 +22,7 @@ from reconpriv.columns.kinds import ORDERED
 from reconpriv.columns.schema import Kind, Schema, Value
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import listed
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, run_lengths, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,8 +234,8 @@ def guess(group: Ints, value: Ints, count: Ints, domain_size: int, common: int) 
     key, inverse = np.unique(group * np.int64(domain_size) + value, return_inverse=True)
     held = np.bincount(inverse.reshape(-1), weights=count).astype(np.float64)
     group, value = np.divmod(key, domain_size)
-    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-    cells = np.diff(np.append(starts, group.size))
+    starts = run_starts(group)
+    cells = run_lengths(starts, group.size)
     sizes = np.asarray(np.add.reduceat(held, starts))
     order = np.lexsort((-held, group))
     first = order[starts]

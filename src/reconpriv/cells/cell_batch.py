@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reconpriv.columns.schema import Schema, Value
 from reconpriv.errors import InputError
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, run_lengths, run_of_each
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class CellBatch:
     @property
     def cells_per_group(self) -> Ints:
         """How many sensitive values occur in each group."""
-        return np.diff(np.append(self.starts, self.count.size))
+        return run_lengths(self.starts, self.count.size)
 
     @property
     def sizes(self) -> Ints:
@@ -94,7 +94,7 @@ class CellBatch:
     @property
     def group_of_cell(self) -> Ints:
         """The group each cell belongs to."""
-        return np.repeat(np.arange(self.groups), self.cells_per_group)
+        return run_of_each(self.starts, self.count.size)
 
     def slice(self, first: int, last: int) -> CellBatch:
         """The groups first..last-1 as a batch."""

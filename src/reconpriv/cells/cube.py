@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from reconpriv.cells.cell_batch import CellBatch, Encoded, Pools, unify
 from reconpriv.columns.schema import Schema
-from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns
+from reconpriv.theory.arrays import Flags, Floats, Ints, distinct_columns, spans
 from reconpriv.theory.estimation.design import copies_variance
 
 T = TypeVar("T")
@@ -137,9 +137,7 @@ class Cube:
             cell = np.flatnonzero(place >= 0)
             return cell, place[cell]
         first, length = self.starts[group], np.diff(self.starts)[group]
-        place = np.repeat(np.arange(group.size), length)
-        within = np.arange(place.size) - np.repeat(np.cumsum(length) - length, length)
-        return np.repeat(first, length) + within, place
+        return spans(first, length), np.repeat(np.arange(group.size), length)
 
     def only(self, groups: Ints, like: Cube) -> Cube:
         """Some of the micro groups, with the codes of a cube that has just these."""

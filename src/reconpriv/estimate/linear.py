@@ -16,7 +16,7 @@ import numpy as np
 from reconpriv.cells.cube import Cells, Cube, GroupShares
 from reconpriv.cells.sums import Sums, ends_of, stacked_sums, sum_selections
 from reconpriv.estimate.measurements import Measurements
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, quotient, spans
 
 _PAIRS_AT_ONCE = 1 << 22  # of a question and a group
 
@@ -222,15 +222,10 @@ def _pairs(selection: Ints, wanted: Ints) -> Iterator[tuple[Ints, Ints]]:
         base = ends[first - 1] if first else 0
         last = max(first + 1, int(np.searchsorted(ends, base + _PAIRS_AT_ONCE, side="right")))
         some, each = entries[first:last], times[first:last]
-        entry = np.repeat(some, each)
-        step = np.arange(entry.size) - np.repeat(np.cumsum(each) - each, each)
-        yield entry, order[begin[wanted[entry]] + step]
+        yield np.repeat(some, each), order[spans(begin[wanted[some]], each)]
         first = last
 
 
 def share_of_margins(alone: Floats, combined: Floats) -> Floats:
     """How much of a count's precision comes from margins: what they take off its variance."""
-    some: Flags = alone > 0
-    share = np.zeros(alone.shape)
-    np.divide(combined, alone, out=share, where=some)
-    return np.where(some, np.clip(1.0 - share, 0.0, 1.0), 0.0)
+    return np.clip(1.0 - quotient(combined, alone, 1.0), 0.0, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from reconpriv.cells.sums import Sums
 from reconpriv.estimate.counts import Design, Settings, check_confidence, quantile
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints, quotient
 from reconpriv.theory.estimation.combined_limits import Parts, Range
 from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.estimation.intervals import ROUNDING, Pooled, border_slack, count_limits
@@ -119,7 +119,7 @@ class SetCounts:
         one = np.ones_like(typical)  # what a record counts
         if self.weighted:
             squares = self.column("scaled_squares")
-            one = typical = np.divide(squares, scaled, out=one, where=scaled > 0)
+            one = typical = quotient(squares, scaled, 1.0)
         doubt = 2.0 * np.sqrt(self.variances) + one
         return np.asarray((scaled_holders + doubt * typical) / (holders + doubt))
 
@@ -189,10 +189,7 @@ class SetCounts:
         # original one, and a count of all its records larger than what is published.
         records = np.broadcast_to(self.column("records"), some.shape)
         reach = quantile(confidence, intervals) * np.sqrt(self.column("uneven"))
-        lower, upper = (
-            reach * np.divide(end, records, out=np.zeros_like(end), where=records > 0)
-            for end in (low, high)
-        )
+        lower, upper = (reach * quotient(end, records) for end in (low, high))
         return Range(np.maximum(low - lower, 0.0), high + upper)
 
     def uncut(self, settings: Settings, together: int) -> UncutCounts:

@@ -13,7 +13,7 @@ import numpy as np
 from reconpriv.cells.sums import Sums
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.set_counts import SetCounts
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Floats, quotient
 from reconpriv.theory.estimation.reconstruction import (
     constrained_frequencies,
     count_variance,
@@ -87,10 +87,8 @@ def shrink_to_independence(table: CrossTable, class_counts: Floats) -> tuple[Flo
     total = values.sum()
     expected = np.outer(values, class_counts) / total if total > 0 else np.zeros_like(table.counts)
     noisy = table.variances > 0
-    squares = np.zeros_like(table.counts)
-    np.divide((table.counts - expected) ** 2, table.variances, out=squares, where=noisy)
+    squares = quotient((table.counts - expected) ** 2, table.variances)
     distance, freedom = squares.sum(axis=0), noisy.sum(axis=0)
-    kept = np.ones(class_counts.size)
-    np.divide(freedom, distance, out=kept, where=distance > 0)
-    kept = np.where(freedom > 0, np.clip(1.0 - kept, 0.0, 1.0), 1.0)
+    kept = np.clip(1.0 - quotient(freedom, distance, 1.0), 0.0, 1.0)
+    kept = np.where(freedom > 0, kept, 1.0)
     return expected + kept * (table.counts - expected), kept

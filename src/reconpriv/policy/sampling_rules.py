@@ -292,3 +292,8 @@ def sample_limits(batch: CellBatch, policy: Policy, domain_size: int) -> Floats:
     """s_g of every group: a group larger than this is sampled. A real number in `paper`."""
     policy.check_sampling()
     return policy.sampling_rule.limits(batch, policy, domain_size)
+
+
+def own_trials(sizes: Ints, limits: Floats) -> Floats:
+    """How many records of each group are drawn: all, or as many as its limit allows."""
+    return np.maximum(np.minimum(limits, sizes), 1.0)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.randomness import Key, Randomness, purpose, unit_interval
 from reconpriv.columns.schema import Column, Kind, Schema, Value
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, run_of_each, run_starts
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class RowChoice:
             ids = ids + hashes[part.codes[group]]
         u = unit_interval(randomness.words(ids, np.uint64(0))[:, 0])
         who = batch.public[0].codes[group]
-        first = np.flatnonzero(np.append(True, who[1:] != who[:-1]))
-        return -np.log1p(-u) / batch.count, first
+        return -np.log1p(-u) / batch.count, run_starts(who)
 
     def _rows(self, batch: CellBatch, cells: Ints) -> pa.RecordBatch:
         group = batch.group_of_cell[cells]
@@ -95,7 +94,5 @@ def _number(value: Value) -> str | None:
 
 def _smallest(place: Floats, first: Ints) -> tuple[Ints, Floats]:
     """The cell with the smallest place of each person, and that place."""
-    person = np.repeat(np.arange(first.size), np.diff(np.append(first, place.size)))
-    order = np.lexsort((place, person))
-    chosen = order[first]
+    chosen = np.lexsort((place, run_of_each(first, place.size)))[first]
     return chosen, place[chosen]

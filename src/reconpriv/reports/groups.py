@@ -15,8 +15,8 @@ from reconpriv.columns.schema import Schema, Value
 from reconpriv.messages.numbers import label
 from reconpriv.messages.phrases import group_words
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sampling_rules import sample_limits
-from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits, own_trials
+from reconpriv.policy.sampling_rules import own_trials, sample_limits
+from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
 from reconpriv.reports import charts
 from reconpriv.reports.page import Section
 from reconpriv.show.charts.palette import EXPOSED

@@ -1,11 +1,11 @@
-"""What the arrays of this package hold, and the distinct columns of one."""
+"""What the arrays of this package hold, and what numpy has no function for."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,3 +26,31 @@ def distinct_columns(matrix: NDArray[T]) -> tuple[NDArray[T], Ints, Ints]:
     place[order] = np.cumsum(new) - 1
     first = order[new]
     return matrix[:, first], first, place
+
+
+def quotient(top: ArrayLike, bottom: Floats | Ints, otherwise: ArrayLike = 0.0) -> Floats:
+    """top / bottom where that is above 0, and another number elsewhere."""
+    shape = np.broadcast_shapes(np.shape(top), bottom.shape)
+    out = np.full(shape, otherwise, dtype=np.float64)
+    return np.divide(top, bottom, out=out, where=bottom > 0)
+
+
+def run_starts(values: NDArray[T]) -> Ints:
+    """The first place of each run of equal neighbours; there is at least one value."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+
+
+def run_lengths(starts: Ints, size: int) -> Ints:
+    """How long the runs are that start at these places, of so many entries in all."""
+    return np.diff(np.append(starts, size))
+
+
+def run_of_each(starts: Ints, size: int) -> Ints:
+    """The number of the run that each of so many entries is in."""
+    return np.repeat(np.arange(starts.size), run_lengths(starts, size))
+
+
+def spans(begin: Ints, length: Ints) -> Ints:
+    """The positions begin, begin + 1, … of every span, concatenated."""
+    before = np.cumsum(length) - length
+    return np.asarray(np.repeat(begin - before, length) + np.arange(int(length.sum())))

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, run_lengths
 
 
 def distinct_values(starts: Ints, count: Ints) -> Ints:
     """How many sensitive values occur in each group: the l of distinct l-diversity."""
-    return np.diff(np.append(starts, count.size))
+    return run_lengths(starts, count.size)
 
 
 def effective_values(starts: Ints, count: Ints) -> Floats:
@@ -27,8 +27,7 @@ def effective_values(starts: Ints, count: Ints) -> Floats:
 
     That is the number of equally frequent values with the same entropy: 1 if all are the same.
     """
-    size = np.repeat(np.add.reduceat(count, starts), distinct_values(starts, count))
-    share = count / size
+    share = _shares(starts, count)
     return np.asarray(np.exp(-np.add.reduceat(share * np.log(share), starts)))
 
 
@@ -38,6 +37,11 @@ def distance_to_all(starts: Ints, value: Ints, count: Ints, overall: Floats) -> 
     ``value`` is the place of each cell's value in the domain, whose shares ``overall`` are. Both
     kinds of shares add up to 1, so the excess alone, over the values that occur, says the same.
     """
-    size = np.repeat(np.add.reduceat(count, starts), distinct_values(starts, count))
-    excess = np.maximum(count / size - overall[value], 0.0)
+    excess = np.maximum(_shares(starts, count) - overall[value], 0.0)
     return np.asarray(np.add.reduceat(excess, starts))
+
+
+def _shares(starts: Ints, count: Ints) -> Floats:
+    """f of each cell in its group."""
+    size = np.repeat(np.add.reduceat(count, starts), run_lengths(starts, count.size))
+    return np.asarray(count / size)

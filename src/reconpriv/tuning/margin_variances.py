@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.policy import Policy
+from reconpriv.policy.sampling_rules import own_trials
 from reconpriv.protect.margins.candidates import candidates_of, may_exceed
 from reconpriv.protect.margins.plan import count_margins, plan_margins
-from reconpriv.protect.margins.planned import MarginPlan, own_trials
+from reconpriv.protect.margins.planned import MarginPlan
 from reconpriv.protect.margins.tables import MarginTotals, index_rows, rows_of
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.design import mixing
@@ -76,7 +77,7 @@ class MarginVariances:
         groups = candidates_of(self.queries.batch, self.incidence.rows, policy, m)
         if not counts:
             groups = replace(groups, limits=own_trials(groups.sizes, limits))
-        trials = np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
+        trials = own_trials(groups.sizes, groups.limits)
         products = self._products(groups.sizes**2 / trials - groups.sizes)
         some = may_exceed(groups, policy, m) if counts else np.arange(1)
         totals = replace(self.totals, products=products, candidates=groups.take(some))

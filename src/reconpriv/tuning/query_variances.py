@@ -21,7 +21,7 @@ from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.cells.cube import Cube
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sampling_rules import round_up_to_octave
-from reconpriv.theory.arrays import Floats, Ints, distinct_columns
+from reconpriv.theory.arrays import Floats, Ints, distinct_columns, spans
 from reconpriv.theory.estimation.design import (
     MEAN_ABSOLUTE,
     coin_spread,
@@ -90,12 +90,6 @@ class QueryIncidence:
     def owners(self, columns: Ints) -> Ints:
         """The columns, each as often as it counts in some row."""
         return np.repeat(columns, self.begin[columns + 1] - self.begin[columns])
-
-
-def spans(begin: Ints, length: Ints) -> Ints:
-    """The positions begin, begin + 1, … of every span, concatenated."""
-    before = np.cumsum(length) - length
-    return np.asarray(np.repeat(begin - before, length) + np.arange(int(length.sum())))
 
 
 @dataclass(frozen=True)

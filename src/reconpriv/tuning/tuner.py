@@ -19,9 +19,14 @@ from reconpriv.cells.randomness import Key
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.exposure import largest_exposed
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sampling_rules import private_as_they_are, private_size, sample_limits
+from reconpriv.policy.sampling_rules import (
+    own_trials,
+    private_as_they_are,
+    private_size,
+    sample_limits,
+)
 from reconpriv.protect.coarsening import find_coarsening, pooled_cube
-from reconpriv.protect.margins.planned import NO_MARGIN_PLAN, own_trials
+from reconpriv.protect.margins.planned import NO_MARGIN_PLAN
 from reconpriv.theory.arrays import Floats, Ints, distinct_columns
 from reconpriv.theory.estimation.design import group_error
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reconpriv.cells.cell_batch import CellBatch, Encoded
 from reconpriv.columns.schema import Column, Schema
 from reconpriv.errors import InputError
-from reconpriv.theory.arrays import Ints
+from reconpriv.theory.arrays import Ints, run_starts
 
 _FIRST = 1 << 18  # rows that tell whether there are many cells
 _MOST_VALUES = 1 << 16  # of a column; each batch carries the values of its columns
@@ -53,7 +53,7 @@ class CodedCells:
 
     def _batch(self, number: Ints, count: Ints) -> CellBatch:
         group, value = np.divmod(number, self.domain_size)
-        starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        starts = run_starts(group)
         rest = group[starts]
         public: list[Encoded] = []
         for values in reversed(self.values):

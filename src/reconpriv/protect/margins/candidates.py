@@ -10,7 +10,7 @@ import numpy as np
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.policy.exposure import exposed_cells, largest_exposed
 from reconpriv.policy.policy import Policy
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, spans
 from reconpriv.theory.estimation.design import mixing
 
 
@@ -35,9 +35,7 @@ class Candidates:
     def take(self, some: Ints) -> Candidates:
         """Some of the groups, in this order."""
         length = self.exposed[some]
-        ends = np.cumsum(length)
-        first = (np.cumsum(self.exposed) - self.exposed)[some]
-        cells = np.arange(length.sum()) + np.repeat(first - (ends - length), length)
+        cells = spans((np.cumsum(self.exposed) - self.exposed)[some], length)
         return Candidates(
             self.rows[some],
             self.sizes[some],

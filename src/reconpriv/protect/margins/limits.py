@@ -24,11 +24,16 @@ import numpy as np
 from reconpriv.cells.cell_batch import CellBatch
 from reconpriv.columns.schema import Schema
 from reconpriv.policy.policy import Policy
-from reconpriv.policy.sampling_rules import private_size, round_up_to_octave, sample_limits
+from reconpriv.policy.sampling_rules import (
+    own_trials,
+    private_size,
+    round_up_to_octave,
+    sample_limits,
+)
 from reconpriv.protect.margins.candidates import Candidates, candidates_of, may_exceed
-from reconpriv.protect.margins.planned import CostPart, TrialLimits, own_trials
+from reconpriv.protect.margins.planned import CostPart, TrialLimits
 from reconpriv.protect.margins.tables import MarginTotals, RowIndex, rows_of
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints, quotient
 from reconpriv.theory.margins.main_effects import expected_frequencies
 from reconpriv.theory.margins.row_spectrum import (
     row_precision,
@@ -170,11 +175,10 @@ class MarginWorth:
         return np.asarray(np.maximum(part * groups.frequency, self.policy.exposed_above))
 
     def _worth(self, groups: Candidates, some: Ints, own: Floats, value: ValuePrecision) -> Floats:
-        trials = np.maximum(np.minimum(groups.limits, groups.sizes), 1.0)
         return trials_from_margins(
             groups.rows[some],
             groups.sizes[some],
-            trials[some],
+            own_trials(groups.sizes, groups.limits)[some],
             own,
             value.others,
             value.precision,
@@ -315,7 +319,7 @@ def _telling_rows(rows: Ints, precision: Floats) -> Ints:
     """The row that tells most about each group: without row j, b'Pb loses (P_j'b)²/P_jj."""
     own = precision[rows[:, :, None], rows[:, None, :]].sum(axis=2)
     diagonal = precision.diagonal()[rows]
-    loss = np.divide(own**2, diagonal, out=np.full(own.shape, -1.0), where=diagonal > 0.0)
+    loss = quotient(own**2, diagonal, -1.0)
     return np.asarray(rows[np.arange(rows.shape[0]), same_everywhere(loss).argmax(axis=1)])
 
 

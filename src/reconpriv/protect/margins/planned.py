@@ -19,7 +19,7 @@ from reconpriv.protect.margins.tables import (
     MarginTotals,
     table_name,
 )
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats
 
 if TYPE_CHECKING:
     from reconpriv.protect.margins.limits import MarginWorth
@@ -65,11 +65,6 @@ class TrialLimits:
 
 
 UNCOUNTED = TrialLimits()
-
-
-def own_trials(sizes: Ints, limits: Floats) -> Floats:
-    """How many records of each group are drawn: all, or as many as its limit allows."""
-    return np.where(sizes > limits, np.maximum(limits, 1.0), sizes)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from reconpriv.errors import PolicyError
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.policy.margin_settings import Margins
 from reconpriv.policy.policy import Policy
+from reconpriv.policy.sampling_rules import own_trials
 from reconpriv.protect.margins.candidates import (
     NO_CANDIDATES,
     Candidates,
@@ -311,8 +312,7 @@ class CountMargins:
         groups = candidates_of(batch, rows, self.policy, self.schema.domain_size)
         if not self.policy.sampling_rule.counts_margins:
             return groups.take(np.zeros(0, dtype=np.int64))
-        sizes, limits = batch.sizes, groups.limits
-        unknown = sizes * sizes / np.maximum(np.minimum(limits, sizes), 1.0)
+        unknown = groups.sizes**2 / own_trials(groups.sizes, groups.limits)
         if self._too_many(counters):
             products.clear()
         for i, one in enumerate([] if self._too_many(counters) else counters):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reconpriv.theory.arrays import Flags, Floats
+from reconpriv.theory.arrays import Flags, Floats, quotient
 from reconpriv.theory.search import last_contained
 
 _STEPS = 45  # of bisection
@@ -59,8 +59,7 @@ def errors_from_zero(weights: Floats, parts: Parts, z: float) -> Floats:
     centre = _sum(weights * parts.value)
     down, up = _reaches(weights, parts, z)
     reach = np.where(centre > 0, down, up)
-    far = np.where(centre == 0, 0.0, np.inf)
-    found = np.divide(z * np.abs(centre), reach, out=far, where=reach > 0)
+    found = quotient(z * np.abs(centre), reach, np.where(centre == 0, 0.0, np.inf))
     least, most = _ends(weights, parts)
     beyond = (least > 0) | (most < 0)
     return np.where(beyond, np.maximum(found, z * (1.0 + _ROUNDING)), found)
@@ -95,7 +94,7 @@ def _reach(distances: Floats, weights: Floats, parts: Parts, z: float) -> Floats
     """
     deviation = np.sqrt(np.diagonal(parts.covariance, axis1=-2, axis2=-1))
     scale = deviation[..., :, None] * deviation[..., None, :]
-    correlation = np.divide(parts.covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+    correlation = quotient(parts.covariance, scale)
     # Of uncorrelated parts this is 0, which rounding must not make negative.
     shared = _product(distances, correlation * (1.0 - np.eye(scale.shape[-1])))
     joint = _sum(distances**2) + shared

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, quotient
 from reconpriv.theory.estimation.intervals import ROUNDING
 from reconpriv.theory.perturbation import replacement_probability
 
@@ -136,7 +136,7 @@ def mean_absolute_error(bias: Floats, variance: Floats) -> Floats:
     from scipy.special import ndtr  # noqa: PLC0415 - slow import
 
     deviation = np.sqrt(variance)
-    ratio = np.divide(bias, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    ratio = quotient(bias, deviation)
     spread = MEAN_ABSOLUTE * deviation * np.exp(-(ratio**2) / 2.0)
     shift = np.abs(bias) * (1.0 - 2.0 * ndtr(-np.abs(ratio)))
     return np.where(deviation > 0, spread + shift, np.abs(bias))

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, quotient
 
 # A quota rounded down or up at random varies by φ(1-φ), φ its fraction: 1/6 on average.
 ROUNDING = 1.0 / 6.0
@@ -198,8 +198,7 @@ def last_inside(
         # Halving the value of the end that stays makes both ends move.
         at_near, at_far = np.where(good, found, at_near / 2.0), np.where(good, at_far / 2.0, found)
         near, far = np.where(good, point, near), np.where(good, far, point)
-        whole = at_near - at_far
-        share = np.divide(at_near, whole, out=np.full_like(whole, 0.5), where=whole > 0)
+        share = quotient(at_near, at_near - at_far, 0.5)
         following = near + share * (far - near)
         close = np.abs(following - point) <= _NEAR * np.abs(following - inside)
         # A number that is found stays, whatever others are searched beside it.

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Floats, quotient
 
 _ROUNDS = 8  # of estimating σ² and weighing counts by it; it settles in a few
 
@@ -50,7 +50,7 @@ def estimated_departure(gaps: Floats, variances: Floats, shared: Floats, binomia
     squares, departure = binomial**2, 0.0
     for _ in range(_ROUNDS):
         spread = variances + model_error(binomial, departure)
-        weight = np.divide(squares, spread**2, out=np.zeros_like(squares), where=spread > 0)
+        weight = quotient(squares, spread**2)
         total = float(np.sum(weight * squares))
         departure = max(float(np.sum(weight * beyond)) / total, 0.0) if total > 0 else 0.0
     return departure

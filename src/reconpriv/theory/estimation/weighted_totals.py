@@ -23,7 +23,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from reconpriv.theory.arrays import Floats
+from reconpriv.theory.arrays import Floats, quotient
 from reconpriv.theory.estimation.intervals import ROUNDING
 from reconpriv.theory.perturbation import replacement_probability
 
@@ -103,8 +103,7 @@ def _rounding(sums: TotalSums, values: Floats, p: float) -> Floats:
     inner = _about(sums.sampled_products, sums.sampled_cross, scaled, mean)
     moment = (inner - t * (centred @ centred.T) * scaled) / p
     first = (sums.sampled_cross - mean[:, None] * scaled) / p
-    weight = _diagonal(scaled)
-    level = np.divide(_diagonal(first), weight, out=0.0 * weight, where=weight > 0)
+    level = quotient(_diagonal(first), _diagonal(scaled))
     low, high = centred.min(axis=-1), centred.max(axis=-1)
     simple = _about(moment, first, scaled, np.clip(level, low, high))
     rounded, drawn = _diagonal(quotas), np.maximum(_diagonal(simple), 0.0)

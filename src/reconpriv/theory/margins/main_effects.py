@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, quotient
 
 # The fit is done once no frequency changes by more than this, or after so many rounds. Noisy tables
 # contradict one another a little, and what later rounds change follows the noise: on the census,
@@ -55,7 +55,7 @@ def main_effects(
             line = frequency[v]
             for inside, row in tables:
                 fitted = np.bincount(row, weights=(line * records)[inside], minlength=count)
-                line[inside] *= _ratio(expected[v], fitted.astype(np.float64))[row]
+                line[inside] *= quotient(expected[v], fitted)[row]
             total += line
         # A group whose values are all excluded by some margin or other is like everybody.
         frequency[:, total <= 0.0] = start[:, None]
@@ -78,10 +78,6 @@ def _shares(expected: Floats) -> Floats:
     total = expected.sum(axis=1)
     whole = total.sum()
     return total / whole if whole > 0 else np.full(total.size, 1.0 / total.size)
-
-
-def _ratio(wanted: Floats, fitted: Floats) -> Floats:
-    return np.divide(wanted, fitted, out=np.zeros_like(wanted), where=fitted > 0.0)
 
 
 def shrunken(counts: Floats, sizes: Floats, overall: Floats, noise: float) -> Floats:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from reconpriv.errors import PolicyError
 from reconpriv.messages.shares import check_share
-from reconpriv.theory.arrays import Flags, Floats, Ints
+from reconpriv.theory.arrays import Flags, Floats, Ints, run_lengths, run_of_each
 from reconpriv.theory.counts import ObservedCount, observed_count
 from reconpriv.theory.perturbation import keep_probability
 from reconpriv.theory.search import last_contained
@@ -67,7 +67,7 @@ class _Test(NamedTuple):
     def of_cells(cls, counts: Ints, starts: Ints, parameters: Parameters) -> _Test:
         """O* of every cell, if every record of its group is a trial."""
         sizes = np.add.reduceat(counts, starts)
-        each = np.repeat(sizes, np.diff(np.append(starts, counts.size)))
+        each = np.repeat(sizes, run_lengths(starts, counts.size))
         return cls.of(each.astype(np.float64), counts / each, parameters)
 
 
@@ -111,7 +111,7 @@ def private_group_sizes(
     sizes = np.add.reduceat(counts, starts)
     result = sizes.astype(np.float64)
     result[~np.logical_or.reduceat(tested, starts)] = np.inf
-    group = np.repeat(np.arange(starts.size), np.diff(np.append(starts, counts.size)))
+    group = run_of_each(starts, counts.size)
     cells = np.flatnonzero(tested & ~private[group])
     left = np.flatnonzero(~private)
     most = np.full(starts.size, np.inf)
