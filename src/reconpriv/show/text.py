@@ -5,6 +5,7 @@ Rows of figures stay readable in a narrow terminal: a table, narrower tables, or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -34,6 +35,8 @@ _COLOURS = {"": "bold", "good": "bold green", "fair": "bold yellow", "bad": "bol
 _GAP = 2
 _INTERVAL = "interval"  # the heading of limits, beside their estimate
 _HEADER_LINES = 3
+_PERCENT = re.compile(r"(?<=\d) %")  # a number and its unit stay on one line
+_JOINT = "\ufdd0"  # between them while lines are filled; no text holds it, and no line ends at it
 
 
 def as_text(shown: Document, width: int = _PLAIN_WIDTH) -> str:
@@ -41,7 +44,7 @@ def as_text(shown: Document, width: int = _PLAIN_WIDTH) -> str:
     stream = StringIO()
     console = _console(file=stream, width=width, color_system=None, force_jupyter=False)
     console.print(_renderable(shown))
-    text = printable(stream.getvalue())
+    text = _shown(stream.getvalue())
     return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
 
 
@@ -50,11 +53,19 @@ def print_safely(shown: Document) -> None:
     console = _console()
     console.print(
         Segments(
-            part if part.control else Segment(printable(part.text), part.style)
+            part if part.control else Segment(_shown(part.text), part.style)
             for part in console.render(_renderable(shown))
         ),
         end="",
     )
+
+
+def _joined(text: str) -> str:
+    return _PERCENT.sub(f"{_JOINT}%", text)
+
+
+def _shown(text: str) -> str:
+    return printable(text.replace(_JOINT, " "))
 
 
 def _console(**settings: Any) -> Console:
@@ -84,12 +95,13 @@ def _flat(parts: Document) -> Iterator[Part]:
 def _part(part: Part) -> RenderableType:
     match part:
         case Headline():
-            first = Text(part.text, style=_COLOURS[part.tone])
-            return Text.assemble(first, *(f" {sentence}" for sentence in part.rest))
+            first = Text(_joined(part.text), style=_COLOURS[part.tone])
+            return Text.assemble(first, *(f" {_joined(sentence)}" for sentence in part.rest))
         case Heading():
             return Text(part.text, style="bold cyan")
         case Paragraph():
-            return Text(f"{part.name}: {part.text}" if part.name else part.text, overflow="fold")
+            text = f"{part.name}: {part.text}" if part.name else part.text
+            return Text(_joined(text), overflow="fold")
         case Facts():
             grid = Grid([Field(""), Field("")], part.rows, headed=False, spaced=part.spaced)
             return FittingTable(grid, names="bold" if part.spaced else "dim")
@@ -131,7 +143,8 @@ class FittingTable:
         """``names`` is the style of the first column of a grid without headings."""
         self._grid, self._names = grid, names
         fields = [field for field in grid.fields if not field.picture]
-        cells = list(zip(*grid.texts, strict=True)) or [()] * len(fields)
+        self._texts = [[_joined(text) for text in row] for row in grid.texts]
+        cells = list(zip(*self._texts, strict=True)) or [()] * len(fields)
         self._columns = [
             _Column.of(field.name if grid.headed else "", column, right=field.right)
             for field, column in zip(fields, cells, strict=True)
@@ -140,10 +153,10 @@ class FittingTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Any:
         """Render the title, the rows in the layout that fits, and the note."""
         if self._grid.title:
-            yield Text(self._grid.title, style="table.title")
+            yield Text(_joined(self._grid.title), style="table.title")
         yield from self._laid_out(options.max_width)
         if self._grid.note:
-            yield Text(self._grid.note, style="table.caption")
+            yield Text(_joined(self._grid.note), style="table.caption")
 
     def _laid_out(self, width: int) -> Iterator[RenderableType]:
         """The rows in tables, or blocks, of at most this width."""
@@ -169,7 +182,7 @@ class FittingTable:
                 overflow="fold", style="" if i or self._grid.headed else self._names,
             )  # fmt: skip
         tones = self._grid.tones
-        for row, texts in enumerate(self._grid.texts):
+        for row, texts in enumerate(self._texts):
             part.add_row(*(Text(texts[i], tones(row, i) if tones else "") for i in chosen))
         return part
 
@@ -177,7 +190,7 @@ class FittingTable:
         """One block per row, with one line for each name and value."""
         names = [column.name for column in self._columns]
         room = min(_longest(names), width // 2)
-        for number, row in enumerate(self._grid.texts):
+        for number, row in enumerate(self._texts):
             if number:
                 yield Text("")
             block = _plain_table(headed=False)

@@ -28,3 +28,17 @@ def test_an_audit_shows_such_names(name):
     shown = as_text(audit_document(report))
     assert f"public: {name}" in shown
     assert f"({name})" in shown  # the most frequent value of the worst group
+
+
+@pytest.mark.parametrize("width", range(24, 60))
+def test_a_number_and_its_unit_stay_on_one_line(width, monkeypatch, capsys):
+    words = "in 72 to 100 % of the groups instead of 62 to 72 %, or 5 % of 1 %"
+    parts = [Paragraph(words), Facts([("a name", words)]), Grid([Field("x")], [(words,)], words)]
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_safely(parts)
+    for text in (as_text(parts, width), capsys.readouterr().out):
+        assert not [line for line in text.splitlines() if line.strip().startswith("%")]
+        assert max(map(len, text.splitlines())) <= width
+        assert " ".join(text.split()).count("72 %, or 5 % of 1 %") == 4
+    torn = Paragraph("in 72 to 100 pc of it")
+    assert any(line.startswith("pc") for line in as_text([torn], 12).splitlines())
