@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from reconpriv.columns.schema import (
 from reconpriv.engines.base import Engine
 from reconpriv.engines.choice import open_engine
 from reconpriv.engines.recode import Declared, recode
-from reconpriv.errors import InputError, RolesError, warn_caller
+from reconpriv.errors import InputError, ReconprivError, RolesError, warn_caller
 from reconpriv.messages.arguments import check_path, checked
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.remedies import Control, Remedy, either
@@ -40,6 +41,7 @@ MISSING = ("refuse", "drop", "value")
 LABELS = ("describe", "apply")
 ROWS_PER_PERSON = ("refuse", "one")
 _NOTHING = "There is nothing to audit or to publish."
+_COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
 _NAMED = 8  # columns without a role that a sentence names
 
 
@@ -178,6 +180,8 @@ def _read(
         warn_caller(note)
     found = Table(opened, schema, dropped=dropped, notes=notes)
     found.left_out, found.source = left_out, source
+    if engine in (None, "duckdb") and _can_be_read_again(source):
+        found.count_values = partial(_count_values, source, settings)
     found.sensitive_counts = found.in_domain(counts)
     if wanted.rows_per_person == "one":
         try:
@@ -227,6 +231,31 @@ def _open(source: Any, engine: str | None, master: str | None, settings: dict[st
             hint="Give the table that it was made from.",
         )
     return open_engine(source, engine, master=master, **settings)
+
+
+def _can_be_read_again(source: Any) -> bool:
+    """True for a file and for a table in memory; a stream is gone once it was read."""
+    if isinstance(source, str | os.PathLike):
+        return Path(source).is_file()
+    return hasattr(source, "columns")
+
+
+def _count_values(source: Any, settings: dict[str, Any], name: str) -> tuple[int, int]:
+    """How many values a column has that the open table does not hold, and how many records.
+
+    None and none if that cannot be found out any more: nothing fails for want of a hint.
+    """
+    try:
+        again = _open(source, None, None, settings)
+        try:
+            again.expect_columns([name])
+            records = again.records()
+            column = next(one for one in again.columns() if one.name == name)
+            return again.distinct([column], rough=records > _COUNTED_EXACTLY)[0], records
+        finally:
+            again.close()
+    except ReconprivError:
+        return 0, 0
 
 
 def _is_spreadsheet(source: Any) -> bool:

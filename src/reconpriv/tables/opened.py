@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -53,6 +53,7 @@ class OpenTable:
         self.warnings = notes
         self.dropped = dropped or 0
         self.left_out: tuple[str, ...] = ()
+        self.count_values: Callable[[str], tuple[int, int]] | None = None
         self.source: Any = None
         self._warned: set[str] = set()
         self._all_rows: tuple[Engine, Schema, bool] | None = None
@@ -158,17 +159,25 @@ class OpenTable:
 
     def person_hint(self) -> tuple[str, ...]:
         """A column that was left out although it may say who a row is about."""
+        return self._person_hint if self.schema.person is None else ()
+
+    @cached_property
+    def _person_hint(self) -> tuple[str, ...]:
         from reconpriv.proposals import person_by_name  # noqa: PLC0415
 
         name = person_by_name(self.left_out)
-        if name is None or self.schema.person is not None:
+        if name is None:
             return ()
-        left_out = f"{name!r} is left out, so nothing checks that each row is one person."
-        return (
-            Advice(
-                left_out, Remedy("if it says who a row is about, name it", Control.PERSON, name)
-            ),
-        )
+        values, records = (0, 0) if self.count_values is None else self.count_values(name)
+        said = f"{name!r} is left out, so nothing checks that each row is one person."
+        if 0 < values < records:
+            said = (
+                f"{name!r} is left out, with {values:,} values in {records:,} records. If these are"
+                " people, not every row is a person of its own, and a vote over the rows of one"
+                " undoes the randomisation."
+            )
+        name_it = Remedy("if it says who a row is about, name it", Control.PERSON, name)
+        return (Advice(said, name_it),)
 
     @cached_property
     def checks(self) -> Checks:

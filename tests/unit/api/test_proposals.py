@@ -188,6 +188,36 @@ def test_an_audit_says_what_is_left_out_and_asks_about_people():
     assert any("'pid' is left out" in hint and 'person="pid"' in hint for hint in report.hints)
 
 
+@pytest.mark.parametrize("source", ["csv", "parquet", "frame", "stream"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_number_of_people_that_was_left_out_is_counted(source, rows, tmp_path, cli):
+    table = pa.table({"pid": np.repeat(np.arange(600), rows), **people(rows)})
+    file, given = tmp_path / f"t.{source}", table
+    if source in ("csv", "parquet"):
+        (pa.csv.write_csv if source == "csv" else pq.write_table)(table, file)
+        done = cli("publish", file, tmp_path / "out", "-s", "s", "--public", "region", "--test-key")
+        assert done.code == 0
+        assert ("600 values in 1,200 records" in done.err) == (rows == 2)
+        assert "--person pid" in done.err
+        given = file
+    elif source == "stream":
+        given = table.to_reader()
+    with rp.read(given, sensitive="s", public=["region"]) as opened:
+        (hint,) = opened.person_hint()
+        file.unlink(missing_ok=True)
+        assert opened.person_hint() == (hint,)
+    assert ("600 values in 1,200 records" in hint) == (rows == 2 and source != "stream")
+    assert ("nothing checks" in hint) == (rows == 1 or source == "stream")
+
+
+def test_a_table_that_is_gone_costs_the_hint_its_figures_and_nothing_else(tmp_path):
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"pid": np.repeat(np.arange(600), 2), **people(2)}), file)
+    with rp.read(file, sensitive="s", public=["region"]) as opened:
+        file.rename(tmp_path / "moved.parquet")
+        assert "nothing checks" in opened.person_hint()[0]
+
+
 def test_times_with_a_zone_need_no_library_beyond_the_core(monkeypatch):
     """DuckDB makes Python's times with pytz, which nothing here installs."""
     monkeypatch.setitem(sys.modules, "pytz", None)
