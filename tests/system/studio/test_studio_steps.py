@@ -73,6 +73,28 @@ def test_a_second_sensitive_column_gives_the_first_its_role_back(page, workspace
     assert roles_now(page, columns) == ["drop", "public", "public", "person"]
 
 
+def test_roles_in_bulk_leave_the_sensitive_column_alone(page, workspace, show, people):
+    workspace.look(str(people / "people.parquet"))
+    workspace.step, workspace.draft["sensitive"] = 2, "job"
+    show()
+    columns = ("sex", "age", "town", "job", "number")
+    page.wait_for_selector("select.role")
+    page.fill("#find_column", "o")
+    shown = page.locator("#found_columns")
+    expect(shown).to_have_text("2 shown")
+    page.click("[data-give=drop]")
+    expect(shown).to_have_text("1 set; job stays sensitive")
+    assert roles_now(page, columns) == ["public", "public", "drop", "sensitive", "drop"]
+    page.fill("#find_column", "")
+    page.click("[data-give=drop]")
+    # What was wrong is said until something is changed.
+    note = page.locator("#roles_note .notice")
+    page.click("#next_2")
+    expect(note).to_contain_text("at least one column public")
+    give(page, town="public")
+    expect(note).to_have_count(0)
+
+
 COLUMNS = ("serial", "patient", "region", "height", "ct", "result")
 
 
@@ -175,6 +197,9 @@ def test_an_emptied_box_is_marked_and_nothing_can_be_published(page, workspace, 
     expect(page.locator("#policy_note .notice.error")).to_be_in_viewport()
     page.click("#next_3")
     on_step(page, 3)
+    # The click leads to what is wrong.
+    expect(box).to_be_focused()
+    expect(box).to_be_in_viewport()
     # Nor by the other way, nor after the page is loaded again: no old value is kept.
     page.reload()
     expect(fault).to_have_text("Enter a number for tolerance.")
@@ -204,6 +229,8 @@ def test_presets_harmless_values_and_suggestions_move_the_controls(page, workspa
     expect(page.locator("#stands_max_error")).to_contain_text("met")
     page.fill("#max_error", "")
     page.fill("#max_reconstructed", "0.2")
+    # The button may be enabled for the target before, until the page has heard of this one.
+    expect(page.locator("#stands_max_reconstructed")).to_contain_text("met")
     expect(page.locator("#recommend")).to_be_enabled()
     promised = page.locator("#advice li", has_text="within ±50%").inner_text()
     page.click("#recommend")

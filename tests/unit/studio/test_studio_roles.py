@@ -16,11 +16,13 @@ from reconpriv.studio.steps.roles import (
     giveaway_notice,
     giveaways,
     proposal_of,
+    read_form,
     read_groups,
     roles_form,
 )
 from reconpriv.studio.work.plan import DeclaredRoles, read_table
 from reconpriv.studio.work.workspace import CancelledError
+from studio_workspace import Form
 
 CSV = "id,age,job\n" + "\n".join(f"{i},{20 + i % 9},{'ab'[i % 2]}" for i in range(300))
 
@@ -75,6 +77,24 @@ def test_the_form_starts_from_what_the_library_proposes(opened):
     assert named.pop("job").role == "sensitive"
     assert named.items() <= found.items()
     assert proposal_of(opened, {"sensitive": "height"}) == found
+
+
+def test_decimals_of_a_csv_are_binned_though_they_are_text(workspace, tmp_path):
+    """1.50 is no number's own spelling, so the column stays text, and is to be binned."""
+    rows = "\n".join(f"{1 + i % 97 / 100:.2f},{'ab'[i % 2]}" for i in range(300))
+    (tmp_path / "t.csv").write_text("height,job\n" + rows)
+    opened = workspace.look(str(tmp_path / "t.csv"))
+    assert [one.kind for one in opened.summary.columns] == ["string", "string"]
+    html = str(roles_form(opened, {}, proposal_of(opened, {})))
+    assert 'aria-label="Bins of height"' in row(html, "height") and "Groups" in row(html, "job")
+    assert 'value="0.1"' in row(html, "height")
+    n = opened.number
+    given = {f"role_{n}_0": "public", f"role_{n}_1": "sensitive", f"bins_{n}_0": "0.5",
+             f"groups_{n}_1": "", "missing": "refuse", "rows_per_person": "refuse"}  # fmt: skip
+    roles = chosen_roles(read_form(Form(**given), opened))
+    assert roles.bins == {"height": "0.5"} and not roles.groups
+    with read_table(opened.source, roles) as table:
+        assert len(table.schema.recoding("height").labels) == 2
 
 
 def test_many_numbers_are_binned_and_a_column_that_tells_is_left_out(workspace, tmp_path):

@@ -35,8 +35,8 @@ SECONDS = 4.0
 _POLL_SECONDS = 0.25
 START = {**policy_controls.START, "max_error": 0.1}
 STEP = 3
-# Up to this many, each column's effect is computed unasked: it takes a second or two.
-_QUICK_CELLS = 20_000
+# Up to so many, each column's effect is computed unasked: it takes a second or two.
+_QUICK_CELLS, _QUICK_COLUMNS = 20_000, 24
 
 
 def panel(draft: dict[str, Any]) -> Tag:
@@ -105,13 +105,16 @@ def pooled_of(one: Candidate) -> float:
 
 def try_settings(request: TuningRequest, step: Step = lambda *_: None) -> Sweep:
     """Many settings around a policy, as many as the time allows; ``step`` may cancel the search."""
-    until, course = time.monotonic() + request.seconds, (0, 0)
+    begun, course = time.monotonic(), (0, 0)
+    until = begun + request.seconds
 
     def go_on(tried: int, settings: int) -> bool:
-        nonlocal course
+        nonlocal begun, course
         course = tried, settings
         step(tried, settings)
-        if tried and time.monotonic() > until:
+        # If the next one takes as long as the last, it would end too late.
+        last, begun = begun, time.monotonic()
+        if tried and begun + (begun - last) > until:
             return False
         course = tried + 1, settings
         return True
@@ -187,9 +190,11 @@ def serve(live: Live) -> None:
     _serve_columns(live, results)
     _serve_targets(live, results)
 
-    def go_on() -> None:
+    async def go_on() -> None:
         words = live.note("policy")() or "First choose a policy that can be used."
         live.go_if(live.policy() is not None, STEP + 1, "policy", words)
+        if live.policy() is None:
+            await live.send("blame", {})
 
     live.on("next_3", go_on)
 
@@ -337,10 +342,9 @@ def _serve_targets(live: Live, results: PolicyResults) -> None:
             return notice(fault)
         one, known = wanted.candidate, results.sweeps.result(wanted)
         if known is not None:
-            return tags.div(
-                None if known.whole else unfinished(known),
-                targets.advice(known.report, wanted.target, whole=known.whole),
-            )
+            words = targets.advice(known.report, wanted.target, whole=known.whole)
+            found = TagList(None if known.whole else unfinished(known), words)
+            return live.result(found, current=True)
         faults = (results.tuners.fault(one.loaded), results.settings.fault(one),
                   results.sweeps.fault(wanted))  # fmt: skip
         return (
@@ -386,7 +390,9 @@ def _serve_columns(live: Live, results: PolicyResults) -> None:
     """What each column does, and what would help: at once if quick, otherwise on request."""
 
     def quick(report: rp.AuditReport) -> bool:
-        return report.cells <= _QUICK_CELLS
+        loaded = live.loaded()
+        columns = 0 if loaded is None else len(loaded.roles.public)
+        return report.cells <= _QUICK_CELLS and columns <= _QUICK_COLUMNS
 
     @reactive.effect
     def _() -> None:

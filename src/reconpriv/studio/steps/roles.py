@@ -89,7 +89,7 @@ def serve(live: Live) -> None:
         return roles_form(opened, draft.get(roles_place(opened), {}), proposal_of(opened, draft))
 
     def form() -> dict[str, Any]:
-        return _read_form(input, present(live.opened()))
+        return read_form(input, present(live.opened()))
 
     @reactive.effect
     def _() -> None:
@@ -117,6 +117,12 @@ def serve(live: Live) -> None:
     def roles_note() -> Tag | None:
         counting = tags.p("Counting groups…", class_="working")
         return counting if job.busy() else notice(note())
+
+    # What was wrong with the roles need not be wrong with others; a click comes after a change.
+    @reactive.effect(priority=1)
+    @reactive.event(form, ignore_init=True)
+    def _() -> None:
+        note.set("")
 
     live.show("columns", columns)
     live.on("next_2", load)
@@ -199,15 +205,20 @@ def serve_giveaways(live: Live, roles: Callable[[], Mapping[str, str]]) -> None:
     live.show("giveaway_note", giveaway_note)
 
 
-def _read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
+def read_form(input: Inputs, opened: Opened) -> dict[str, Any]:
     """The form's current state: role, bins and groups by column name."""
     columns, n = list(enumerate(opened.summary.columns)), opened.number
+    binned = binned_columns(opened)
     return {
         "roles": {c.name: input[f"role_{n}_{i}"]() for i, c in columns if c.publishable},
-        "bins": {c.name: input[f"bins_{n}_{i}"]() for i, c in columns if _has_bins(c)},
-        "groups": {c.name: input[f"groups_{n}_{i}"]() for i, c in columns if _is_text(c)},
-        "missing": input.missing(),
-        "rows_per_person": input.rows_per_person(),
+        "bins": {c.name: input[f"bins_{n}_{i}"]() for i, c in columns if c.name in binned},
+        "groups": {
+            c.name: input[f"groups_{n}_{i}"]()
+            for i, c in columns
+            if _is_text(c) and c.name not in binned
+        },
+        "missing": input["missing"](),
+        "rows_per_person": input["rows_per_person"](),
     }
 
 
@@ -258,8 +269,10 @@ def read_groups(column: str, text: str) -> dict[str, str]:
     return found
 
 
-def _has_bins(column: Any) -> bool:
-    return bool(column.numeric or column.dated)
+def binned_columns(opened: Opened) -> set[str]:
+    """Numbers and dates, and texts that are all numbers, as decimals in a CSV are (1.50)."""
+    known = {one.name for one in opened.summary.columns if one.numeric or one.dated}
+    return known | set(opened.proposals.bins)
 
 
 def _is_text(column: Any) -> bool:
@@ -269,7 +282,7 @@ def _is_text(column: Any) -> bool:
 def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Proposal]) -> TagList:
     """One row per column, as the draft has it, if it does; otherwise as proposed."""
     roles, bins, groups = (draft.get(name, {}) for name in ("roles", "bins", "groups"))
-    rows = []
+    rows, binned = [], binned_columns(opened)
     for i, column in enumerate(opened.summary.columns):
         field, first = f"{opened.number}_{i}", proposal[column.name]
         rows.append(
@@ -283,9 +296,9 @@ def roles_form(opened: Opened, draft: dict[str, Any], proposal: Mapping[str, Pro
                 _role(column.name, field, roles.get(column.name) or first.role, first)
                 if column.publishable
                 else "cannot be published",
-                _recoding(
-                    column, field, bins.get(column.name, first.bins), groups.get(column.name)
-                ),
+                _bins(column, field, bins.get(column.name, first.bins))
+                if column.name in binned
+                else _groups(column, field, groups.get(column.name)),
             )
         )
     head = ("Column", "Kind", "Values", "Role", "Bins or groups")
@@ -320,29 +333,32 @@ def _role(name: str, field: str, role: str, first: Proposal) -> Tag:
     return tags.div(chosen, proposed, said, class_="role-cell")
 
 
-def _recoding(column: Any, field: str, bins: str | None, groups: str | None) -> Tag:
-    """The field for bins of a number or a date, or for groups of texts."""
-    if _has_bins(column):
-        return tags.input(
-            {"aria-label": f"Bins of {column.name}"}, id=f"bins_{field}", type="text",
-            placeholder="as they are", value=bins or "", spellcheck="false", autocomplete="off",
-        )  # fmt: skip
-    if _is_text(column):
-        shown = len(column.common) == column.distinct
-        words = "List its values" if shown else f"List the {len(column.common)} most frequent"
-        return tags.details(
-            tags.summary("Groups"),
-            tags.button(
-                words, {"data-values": f"groups_{field}", "data-list": json.dumps(column.common)},
-                type="button", class_="button small",
-            ),
-            tags.textarea(
-                groups or "", {"aria-label": f"Groups of {column.name}"}, id=f"groups_{field}",
-                rows="5", placeholder="value,group", spellcheck="false", autocomplete="off",
-            ),
-            {"open": ""} if groups else {},
-        )  # fmt: skip
-    return tags.span("–", {"aria-hidden": "true"}, class_="muted nothing")
+def _bins(column: Any, field: str, bins: str | None) -> Tag:
+    """The field for bins of a number or a date."""
+    return tags.input(
+        {"aria-label": f"Bins of {column.name}"}, id=f"bins_{field}", type="text",
+        placeholder="as they are", value=bins or "", spellcheck="false", autocomplete="off",
+    )  # fmt: skip
+
+
+def _groups(column: Any, field: str, groups: str | None) -> Tag:
+    """The field for groups of texts; a dash where there is nothing to group."""
+    if not _is_text(column):
+        return tags.span("–", {"aria-hidden": "true"}, class_="muted nothing")
+    shown = len(column.common) == column.distinct
+    words = "List its values" if shown else f"List the {len(column.common)} most frequent"
+    return tags.details(
+        tags.summary("Groups"),
+        tags.button(
+            words, {"data-values": f"groups_{field}", "data-list": json.dumps(column.common)},
+            type="button", class_="button small",
+        ),
+        tags.textarea(
+            groups or "", {"aria-label": f"Groups of {column.name}"}, id=f"groups_{field}",
+            rows="5", placeholder="value,group", spellcheck="false", autocomplete="off",
+        ),
+        {"open": ""} if groups else {},
+    )  # fmt: skip
 
 
 def _values(column: Any) -> Tag:

@@ -50,9 +50,27 @@
     Shiny.setInputValue("edits", edits);
     greyOld();
   };
+  // Again once all is drawn: what stands above a place may have grown.
   const look = (id) => {
-    const place = document.getElementById(id);
-    if (place) setTimeout(() => place.scrollIntoView({ block: "nearest" }), 50);
+    const show = () => {
+      const place = document.getElementById(id);
+      if (place) setTimeout(() => place.scrollIntoView({ block: "nearest" }), 50);
+    };
+    show();
+    $(document).one("shiny:idle", show);
+  };
+  // Where the fault is: the note may have been there before the click.
+  const blame = (_) => {
+    const box = all("section:not([hidden]) [aria-invalid=true]").pop();
+    all(".footer .notice").forEach((note) => {
+      note.classList.remove("again");
+      requestAnimationFrame(() => note.classList.add("again"));
+    });
+    if (!box) return;
+    const closed = box.closest("details:not([open])");
+    if (closed) closed.open = true;
+    box.focus({ preventScroll: true });
+    box.scrollIntoView({ block: "center" });
   };
 
   // A dial is a slider and a number with one value. Values go out at most every 40 ms while one is
@@ -182,10 +200,17 @@
   document.addEventListener("input", (event) => {
     if (event.target.id === "find_column") findColumns();
   });
-  const giveAll = (role) => shownRoles().forEach((select) => {
-    select.value = role;
-    select.dispatchEvent(new CustomEvent("change", { bubbles: true, detail: "page" }));
-  });
+  // One that is sensitive, or the person's number, was chosen by itself and stays.
+  const giveAll = (role) => {
+    const plain = shownRoles().filter((select) => !(select.value in single));
+    plain.forEach((select) => {
+      select.value = role;
+      select.dispatchEvent(new CustomEvent("change", { bubbles: true, detail: "page" }));
+    });
+    const stay = shownRoles().filter((select) => select.value in single);
+    const names = stay.map((select) => `${saidOf(select).dataset.column} stays ${single[select.value]}`);
+    document.getElementById("found_columns").textContent = [`${plain.length} set`, ...names].join("; ");
+  };
   // The values of a column, to be written behind each of which group it is in.
   const listValues = (button) => {
     const area = document.getElementById(button.dataset.values);
@@ -253,6 +278,7 @@
         if (place) place.textContent = words;
       });
       Shiny.addCustomMessageHandler("studio-look", ({ id }) => look(id));
+      Shiny.addCustomMessageHandler("studio-blame", blame);
       Shiny.addCustomMessageHandler("studio-reload", (_) => location.reload());
       // A file that was refused was not taken, though it has arrived.
       Shiny.addCustomMessageHandler("studio-upload", ({ refused }) => {
