@@ -41,6 +41,7 @@ MISSING = ("refuse", "drop", "value")
 LABELS = ("describe", "apply")
 ROWS_PER_PERSON = ("refuse", "one")
 _NOTHING = "There is nothing to audit or to publish."
+_IN_MEMORY = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
 _COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
 _NAMED = 8  # columns without a role that a sentence names
 
@@ -234,10 +235,11 @@ def _open(source: Any, engine: str | None, master: str | None, settings: dict[st
 
 
 def _can_be_read_again(source: Any) -> bool:
-    """True for a file and for a table in memory; a stream is gone once it was read."""
+    """True for a file and for a table in memory: streams are gone, and lazy tables take long."""
     if isinstance(source, str | os.PathLike):
         return Path(source).is_file()
-    return hasattr(source, "columns")
+    kind = type(source)
+    return (kind.__module__.partition(".")[0], kind.__name__) in _IN_MEMORY
 
 
 def _count_values(source: Any, settings: dict[str, Any], name: str) -> tuple[int, int]:
