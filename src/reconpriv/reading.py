@@ -30,6 +30,7 @@ from reconpriv.messages.arguments import check_path, checked
 from reconpriv.messages.redaction import shown_file
 from reconpriv.messages.remedies import Control, Remedy, either
 from reconpriv.proposals import Proposals, propose
+from reconpriv.sources.databases.url import is_database
 from reconpriv.sources.formats import format_of
 from reconpriv.table import Table
 from reconpriv.writing.marker import is_release
@@ -235,9 +236,12 @@ def _open(source: Any, engine: str | None, master: str | None, settings: dict[st
 
 
 def _can_be_read_again(source: Any) -> bool:
-    """True for a file and for a table in memory: streams are gone, and lazy tables take long."""
+    """True for a file and for a table in memory: streams are gone, and lazy tables take long.
+
+    Of a database, nothing leaves but the cells that are published.
+    """
     if isinstance(source, str | os.PathLike):
-        return Path(source).is_file()
+        return Path(source).is_file() and not is_database(source)
     kind = type(source)
     return (kind.__module__.partition(".")[0], kind.__name__) in _IN_MEMORY
 

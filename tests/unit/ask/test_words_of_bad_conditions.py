@@ -157,6 +157,14 @@ def test_a_place_in_sql_counts_in_what_was_typed(query, place, tmp_path, cli):
     assert f"The SQL query does not work {place}" in done.err
 
 
+def test_a_name_with_blanks_goes_in_double_quotes():
+    people = pa.table({"place of birth": ["Aa", "Bb"] * 30, "ill": ["flu", "none", "flu"] * 20})
+    with rp.read(people, sensitive="ill", public="all") as table:
+        with pytest.raises(InputError, match="blanks or signs in it goes in double quotes"):
+            table.count("place of birth = 'Aa'")
+        assert table.count("\"place of birth\" = 'Aa'") == 30
+
+
 def test_a_place_in_a_query_and_in_a_batch_file(tmp_path, table, cli):
     folder = tmp_path / "release"
     policy = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3, unattainable="one-trial")

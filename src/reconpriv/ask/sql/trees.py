@@ -40,6 +40,8 @@ SUPPORTED = (
     " joined by AND is about public columns only, or about the sensitive column only."
 )
 
+_QUOTED_NAMES = "A column whose name has blanks or signs in it goes in double quotes."
+
 OPERATORS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 NO_LITERAL = object()
 _CAST = re.compile(r"CAST\(('(?:[^']|'')*') AS (DATE|TIMESTAMP|TIMESTAMPTZ)\)")
@@ -71,7 +73,8 @@ def parse_statement(text: str, before: str = "") -> Any:
     try:
         trees = sqlglot.parse(before + text, dialect=DIALECT)
     except SqlglotError as error:
-        raise refused(f"The SQL cannot be parsed{_place(error, text, before)}") from None
+        what = f"The SQL cannot be parsed{_place(error, text, before)}."
+        raise InputError(what, hint=f"{SUPPORTED} {_QUOTED_NAMES}") from None
     found = [tree for tree in trees if tree is not None]
     if len(found) != 1:
         raise refused("Only one statement can be answered at a time")
