@@ -26,6 +26,7 @@ from reconpriv.cells.sums import Sums, sum_selections
 from reconpriv.estimate.counts import Design
 from reconpriv.estimate.set_counts import SetCounts
 from reconpriv.protect.publish_cube import published_cube
+from wrap_markdown import wrapped
 
 DOCS = Path(__file__).parent.parent / "docs"
 CSV, PAGE = DOCS / "coverage.csv", DOCS / "coverage.md"
@@ -203,7 +204,7 @@ def page(rows: list[Row]) -> str:
         "For the reasons, see [intervals rest on the published design]"
         "(decisions/0011-intervals.md) and [figures](decisions/0029-figures.md).",
     ]  # fmt: skip
-    return "\n".join(parts) + "\n"
+    return wrapped("\n".join(parts) + "\n")
 
 
 _INTRODUCTION = """\
