@@ -123,7 +123,8 @@ exit 3
 """
 
 
-def test_a_page_that_tells_the_truth_passes(tmp_path):
+def test_a_page_that_tells_the_truth_passes(tmp_path, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
     assert page_with(GOOD, tmp_path).run_page() == 5
 
 
@@ -147,7 +148,8 @@ def test_in_ci_every_program_that_a_page_needs_must_be_there(tmp_path, monkeypat
         ("> x", "> y"),
     ],
 )
-def test_a_page_that_does_not_fails(true, wrong, tmp_path):
+def test_a_page_that_does_not_fails(true, wrong, tmp_path, monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
     assert GOOD.count(true) == 1
     runner = page_with(GOOD.replace(true, wrong), tmp_path)
     with pytest.raises(AssertionError):
