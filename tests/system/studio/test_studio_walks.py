@@ -10,7 +10,6 @@ import subprocess
 import sys
 import zipfile
 
-import pytest
 from playwright.sync_api import expect
 
 import reconpriv as rp
