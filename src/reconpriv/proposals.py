@@ -39,6 +39,7 @@ _WEIGHT_REASON = "looks like a survey weight, which tells records apart"
 _PERSON_REASON = "looks like the number of a person who has several rows"
 _SHARED_BY_CHANCE = 5  # so many pairs of records would share a number, and none does
 _LONG_CODE = 7  # digits; a measure has rarely as many, and everywhere the same number of them
+_HOUSEHOLDS = 200  # numbers of households are many; how many people are in one is a small number
 _WORDS = 3  # texts with as many words, most of them different, are sentences
 
 _ID_NAME = re.compile(
@@ -47,8 +48,9 @@ _ID_NAME = re.compile(
 )
 _PERSON_NAME = re.compile(
     r"(^|_)(id|ids|pid|uid|uuid|guid|person|patient|subject|member|respondent|participant|client"
-    r"|employee|student|idauniq|mrn|ssn|hhid)(_|$)|[a-z]id$"
+    r"|employee|student|idauniq|mrn|ssn)(_|$)|[a-z]id$"
 )
+_HOUSEHOLD_NAME = re.compile(r"household|haushalt|(^|_)(hh|hhid|hid|family)(_|$)")
 _NAME_NAME = re.compile(
     r"(^|_)(name|surname|forename|firstname|lastname|fullname|first_name|last_name|email|mail"
     r"|phone|mobile|telephone|address|street|iban)(_|$)"
@@ -196,7 +198,12 @@ def propose(
 
 def person_by_name(names: Sequence[str]) -> str | None:
     """A column that is called like a person's number, if there is one."""
-    return next((name for name in names if _PERSON_NAME.search(name.lower())), None)
+    return next((name for name in names if _is_person_name(name.lower())), None)
+
+
+def _is_person_name(name: str) -> bool:
+    """True if a column is called like a person's number, and not like that of a household."""
+    return bool(_PERSON_NAME.search(name)) and not _HOUSEHOLD_NAME.search(name)
 
 
 def _giveaways(
@@ -271,8 +278,13 @@ def _who(facts: ColumnFacts) -> Decision | None:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", facts.column.name).lower()
     many = f"{facts.distinct:,} values in {facts.records:,} records"
     texts = facts.texts
-    if _NAME_NAME.search(name) and facts.distinct > MANY_VALUES:
-        return DROP, f"looks like names or contact details ({many})", ""
+    called = {
+        "names or contact details": _NAME_NAME.search(name) and facts.distinct > MANY_VALUES,
+        "the number of a household": _HOUSEHOLD_NAME.search(name) and facts.distinct >= _HOUSEHOLDS,
+    }
+    for what, true in called.items():
+        if true:
+            return DROP, f"looks like {what} ({many})", ""
     measures = (NUMBER_TEXT.fullmatch(text) or _DATE_TEXT.fullmatch(text) for text in texts)
     if texts and all(measures) and not _is_code(facts):
         return None
@@ -294,7 +306,7 @@ def _is_person(facts: ColumnFacts, name: str) -> bool:
         return False
     if facts.distinct > _ONE_ROW * facts.records:
         return False
-    if _PERSON_NAME.search(name):
+    if _is_person_name(name):
         return facts.rows <= 50 and facts.distinct >= 20 and facts.even(3.0)
     # A column that is not called a number needs more proof.
     few = facts.rows <= 10 and facts.distinct >= 200 and facts.even(1.5)

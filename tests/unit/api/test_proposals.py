@@ -249,6 +249,16 @@ def test_numbers_that_nobody_shares_are_an_identifier_whatever_it_is_called():
     assert of(few).role == "public" and of(few).bins
 
 
+@pytest.mark.parametrize("name", ["household_id", "hhid", "HHID", "Haushalt", "family_no"])
+def test_a_number_of_households_is_no_persons(name):
+    columns = {name: np.repeat(np.arange(300) + 10, 2), "pid": np.arange(600) + 7, **people(1)}
+    found = {one.column: one for one in rp.propose_roles(pa.table(columns), sensitive="s").columns}
+    assert found[name].role == "drop" and "household" in found[name].reason
+    assert found["pid"].role == "drop" and "nearly unique" in found["pid"].reason
+    size = pa.table({"household_size": np.arange(600) % 60, **people(1)})
+    assert rp.propose_roles(size, sensitive="s").columns[0].role == "public"
+
+
 def test_values_that_differ_only_in_case_are_pointed_out():
     assert "'F' and 'f' differ only in case or blanks" in of(["F", "M", "f", "M"] * 30).reason
     assert "'New  York' and 'New York'" in of(["New York", "New  York", "B", "C"] * 30).reason
