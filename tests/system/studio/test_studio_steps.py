@@ -397,6 +397,15 @@ def test_an_old_release_says_so(page, workspace, show, people):
     expect(page.locator("#release_mark .tag")).to_have_count(0)
 
 
+def test_on_a_phone_a_release_does_not_push_its_success_out_of_sight(page, workspace, show, people):
+    prepared(workspace, people / "people.parquet", ROLES, step=4)
+    page.set_viewport_size({"width": 390, "height": 844})
+    show()
+    publish(page, "test")
+    expect(page.locator("#publishing .notice.good")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#publish_note .notice.good")).to_be_in_viewport(ratio=1)
+
+
 def test_cancel_stops_a_publication(page, workspace, show, people, monkeypatch):
     def publishing(self, *_, **__):
         assert self.cancel.wait(60)
@@ -466,7 +475,12 @@ def visit(page):
     go_on(page, 1)
     choose_roles(page, "job", ROLES.public)
     go_on(page, 2)
-    for part in ("#details table", "#picture svg", "#advice p", "#columns_part table"):
+    for part in (
+        "#details table",
+        "#picture svg:visible",
+        "#advice p:visible",
+        "#columns_part table",
+    ):
         page.wait_for_selector(part)
     yield "policy"
     go_on(page, 3)

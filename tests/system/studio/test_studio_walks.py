@@ -102,7 +102,7 @@ def choose_the_roles(page):
 def choose_a_policy(page):
     """The verdict follows a slider; both outlive a look at another step and a new page."""
     current_verdict(page)
-    expect(page.locator("#picture svg")).to_be_visible(timeout=120_000)
+    expect(page.locator("#picture svg").first).to_be_visible(timeout=120_000)
     before = page.inner_text("#verdict")
     set_dial(page, "retention", "0.4")
     expect(page.locator("#verdict")).not_to_have_text(before)

@@ -13,7 +13,7 @@ from reconpriv.answers.tables import EstimateTable
 from reconpriv.errors import InputError, OutputError
 from reconpriv.show.charts import drawing as charts
 from reconpriv.show.charts import palette
-from reconpriv.show.charts.answer_chart import answer_chart
+from reconpriv.show.charts.answer_chart import SLIM, answer_chart
 
 FIGURES = "SELECT Sex, share(job = 'nurse') AS nurses, avg(age) AS age FROM release GROUP BY Sex"
 SCORES = {"baker": 1, "clerk": 2, "nurse": 3, "pilot": 4}
@@ -82,6 +82,20 @@ def test_names_are_sorted_by_value_and_numbers_are_not(release):
     assert ages == sorted(ages, reverse=True)
     listed = data(answer_chart(release.crosstab(["job"]), order="table"))
     assert [row["label"] for row in listed] == ["baker", "clerk", "nurse", "pilot", "(missing)"]
+
+
+def test_a_chart_for_a_phone_leaves_the_figures_to_a_table(release):
+    table = release.crosstab(["age"], job="nurse")
+
+    def texts(spec):
+        layers = (one["encoding"] for one in spec["vconcat"][0]["layer"])
+        return [one["text"]["field"] for one in layers if "text" in one]
+
+    wide, slim = answer_chart(table), answer_chart(table, room=SLIM)
+    assert (texts(wide), texts(slim)) == (["label", "words"], ["label"])
+    assert max(map(len, slim["title"]["subtitle"])) <= 44 < max(map(len, wide["title"]["subtitle"]))
+    widths = [float(charts.drawn(one).split('width="')[1].split('"')[0]) for one in (wide, slim)]
+    assert widths[1] < 320 < widths[0]
 
 
 def test_more_rows_than_fit_are_left_out_and_the_chart_says_so(release):

@@ -123,7 +123,7 @@ def test_without_a_target_margins_are_offered_where_they_help(adult_loaded):
 def test_the_picture_shows_both_frontiers_and_marks_within_it(adult_loaded):
     sweep = try_settings(request(adult_loaded))
     drawn = str(sweep.chart.picture())
-    assert drawn.startswith('<div class="chart"><svg')
+    assert drawn.count("<svg") == 2  # for a wide window, and for a phone
     for words in ("records alone", "with margins", "expected error of a count"):
         assert words in drawn
     mine = sweep.report.current
@@ -132,4 +132,6 @@ def test_the_picture_shows_both_frontiers_and_marks_within_it(adult_loaded):
     assert "Your setting: analysts" in marks[0]
     places = [float(one.split('cx="')[1].split('"')[0]) for one in marks]
     assert 68 < places[0] < places[1] == 68 + 560
+    slim = [float(one.split('cx="')[2].split('"')[0]) for one in marks]
+    assert 68 < slim[0] < slim[1] == 68 + 236
     assert "suggested" in str(sweep.chart.marks(mine, suggestion(sweep.report)))

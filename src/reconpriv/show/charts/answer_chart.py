@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reconpriv.errors import InputError
@@ -21,15 +22,32 @@ from reconpriv.show.charts.palette import Look
 
 MOST = 40  # rows that fit on a screen
 ORDERS = ("auto", "table", "value")
-_WIDTH = 380
 _LINE = 15
-_LABEL = 34  # letters in a line of a label
 _LABEL_LINES = 3
-_TITLE, _SUBTITLE = 76, 96
 _LOOKS = (
     palette.FIRST, palette.SECOND, palette.THIRD, Look(palette.ORANGE, "circle"),
     Look(palette.PURPLE, "cross"), Look(palette.SKY, "triangle-down"),
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Room:
+    """How wide a chart may be: pixels of its scale, letters in a line, and ticks.
+
+    With ``words``, each estimate stands beside its interval.
+    """
+
+    width: int = 380
+    label: int = 34
+    title: int = 76
+    subtitle: int = 96
+    ticks: int = 6
+    words: bool = True
+
+
+ROOMY = Room()
+# A phone's; a table says what the estimates are.
+SLIM = Room(width=170, label=13, title=40, subtitle=44, ticks=3, words=False)
 
 
 def answer_chart(
@@ -39,6 +57,7 @@ def answer_chart(
     order: str = "auto",
     ink: str = palette.INK,
     truths: Sequence[Any] = (),
+    room: Room = ROOMY,
 ) -> Spec:
     """The Vega-Lite specification of an answer's chart.
 
@@ -48,6 +67,7 @@ def answer_chart(
         that only with names in alphabetical order, not with numbers and ranges.
     :param ink: the colour of text and lines.
     :param truths: the true value of every row, where somebody has the original table.
+    :param room: how wide it may be.
     """
     if order not in ORDERS:
         raise InputError(f"The order of a chart is auto, table or value; got {order!r}.")
@@ -63,14 +83,16 @@ def answer_chart(
     for scale in found.scales:
         names = frozenset(one.label for one in scale.marks)
         rows = ordered.setdefault(names, row_order(scale.marks, order))
-        parts.append(_panel(scale, in_rows(scale.marks, rows[:most]), found.series, series, ink))
+        parts.append(
+            _panel(scale, in_rows(scale.marks, rows[:most]), found.series, series, ink, room)
+        )
     longest = max(map(len, ordered.values()))
     if longest > most:
         notes.append(f"{most:,} of {longest:,} rows are drawn")
     return {
         "$schema": charts.altair().SCHEMA_URL,
         "config": charts.config(ink),
-        "title": _title(found, notes),
+        "title": _title(found, notes, room),
         "description": f"{found.title}. {found.about}".strip(),
         "vconcat": parts,
         "spacing": 26,
@@ -78,7 +100,7 @@ def answer_chart(
     }
 
 
-def _title(found: Drawing, notes: Sequence[str]) -> Spec:
+def _title(found: Drawing, notes: Sequence[str], room: Room) -> Spec:
     marks = [one for scale in found.scales for one in scale.marks]
     level = f"{100 * found.confidence:g} %"
     said = []
@@ -94,9 +116,10 @@ def _title(found: Drawing, notes: Sequence[str]) -> Spec:
         said.append("diamonds are the truth")
     said += notes
     key = "; ".join(said)
-    lines = [*_wrapped(found.about, _SUBTITLE, 3), *_wrapped(key[:1].upper() + key[1:], _SUBTITLE)]
+    key = key[:1].upper() + key[1:]
+    lines = [*_wrapped(found.about, room.subtitle, 3), *_wrapped(key, room.subtitle)]
     return {
-        "text": _wrapped(found.title, _TITLE, 3),
+        "text": _wrapped(found.title, room.title, 3),
         "subtitle": lines,
         "subtitlePadding": 6,
         "anchor": "start",
@@ -108,13 +131,14 @@ def _wrapped(text: str, width: int, lines: int | None = None) -> list[str]:
 
 
 def _panel(
-    scale: Scale, marks: Sequence[Mark], column: str, series: Sequence[str], ink: str
+    scale: Scale, marks: Sequence[Mark], column: str, series: Sequence[str], ink: str, room: Room
 ) -> Spec:
     """One scale: its reference, intervals, points and words."""
     low, high = _span(scale, marks)
-    rows, lines = _table(marks, low, high)
+    rows, lines = _table(marks, low, high, room.label)
     step = max(lines * _LINE + 7, (len(series) if column else 1) * 16 + 8)
-    ticks: Spec = {"format": PERCENT if scale.unit == "share" else TICK, "tickCount": 6}
+    form = PERCENT if scale.unit == "share" else TICK
+    ticks: Spec = {"format": form, "tickCount": room.ticks}
     if scale.unit == "points":
         ticks["labelExpr"] = f"format(100 * datum.value, '{TICK}')"
     span = {"domain": [low, high], "nice": False, "zero": False, "clamp": True}
@@ -155,29 +179,28 @@ def _panel(
         layers.append(layer(f"datum.{field}", arrow, x=at(end), color=look["color"]))
     return {
         "data": {"values": rows},
-        "width": _WIDTH,
+        "width": room.width,
         "height": {"step": step, "for": "position"},
-        "layer": [*layers, *_words(place, ink)],
+        "layer": [*layers, *_words(place, ink, room)],
     }
 
 
-def _words(place: Spec, ink: str) -> list[Spec]:
+def _words(place: Spec, ink: str, room: Room) -> list[Spec]:
     """The name of every row on the left, and every estimate with its interval on the right."""
     text = {"type": "text", "baseline": "middle", "color": ink}
     # Not labels of the axis, which would hang from their first line.
     middle = {"expr": f"-{_LINE / 2} * (datum.lines - 1)"}
     name = {**text, "align": "right", "lineBreak": "\n", "lineHeight": _LINE, "dy": middle}
-    return [
-        {
-            "transform": [{"filter": "datum.first"}],
-            "mark": name,
-            "encoding": {"y": place["y"], "x": {"value": -10}, "text": {"field": "label"}},
-        },
-        {
-            "mark": {**text, "align": "left"},
-            "encoding": {**place, "x": {"value": _WIDTH + 14}, "text": {"field": "words"}},
-        },
-    ]
+    names = {
+        "transform": [{"filter": "datum.first"}],
+        "mark": name,
+        "encoding": {"y": place["y"], "x": {"value": -10}, "text": {"field": "label"}},
+    }
+    figures = {
+        "mark": {**text, "align": "left"},
+        "encoding": {**place, "x": {"value": room.width + 14}, "text": {"field": "words"}},
+    }
+    return [names, figures] if room.words else [names]
 
 
 def _place(
@@ -220,13 +243,15 @@ def _look(column: str, series: Sequence[str]) -> Spec:
     }
 
 
-def _table(marks: Sequence[Mark], low: float, high: float) -> tuple[list[dict[str, Any]], int]:
+def _table(
+    marks: Sequence[Mark], low: float, high: float, letters: int
+) -> tuple[list[dict[str, Any]], int]:
     """The rows of a panel's data, and how many lines the longest label has."""
     rows: list[dict[str, Any]] = []
     lines = 1
     for place, one in enumerate(marks):
         wrapped = textwrap.wrap(
-            one.label, _LABEL, max_lines=_LABEL_LINES, placeholder=" …", break_on_hyphens=False
+            one.label, letters, max_lines=_LABEL_LINES, placeholder=" …", break_on_hyphens=False
         )
         lines = max(lines, len(wrapped))
         first = place == 0 or marks[place - 1].label != one.label

@@ -18,19 +18,35 @@ from reconpriv.tuning.reach import within
 from reconpriv.tuning.recommend import by_margins, frontier
 from reconpriv.tuning.report import Setting, TuneReport
 
-_WIDTH, _HEIGHT = 560, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 38, 48
-_VIEW = f"0 0 {_LEFT + _WIDTH + _RIGHT} {_TOP + _HEIGHT + _BOTTOM}"
 _ROOM = 1.15  # beside the outermost marks
 
 Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
+class Canvas:
+    """Where a chart is drawn; the page shows the one that fits its window (studio.css)."""
+
+    look: str
+    width: int
+    height: int
+
+    @property
+    def view(self) -> str:
+        """All of it, with its axes."""
+        return f"0 0 {_LEFT + self.width + _RIGHT} {_TOP + self.height + _BOTTOM}"
+
+
+# On a phone, a wide one would have to scroll, or its words would be too small to read.
+_CANVASES = (Canvas("roomy", 560, 250), Canvas("slim", 236, 250))
+
+
+@dataclass(frozen=True)
 class RiskUtility:
     """The best settings of a sweep by the analysts' error and the adversary's, as SVG."""
 
-    svg: str
+    svgs: tuple[str, ...]
     x: Span
     y: Span
 
@@ -53,16 +69,17 @@ class RiskUtility:
             for axis, span in (("x", x), ("y", y)):
                 layer["encoding"][axis]["scale"]["domain"] = list(span)
         spec |= {
-            "width": _WIDTH,
-            "height": _HEIGHT,
             "autosize": "none",
             "padding": {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM},
         }
-        return cls(drawing.drawn(spec), x, y)
+        sizes = ({"width": one.width, "height": one.height} for one in _CANVASES)
+        return cls(tuple(drawing.drawn(spec | size) for size in sizes), x, y)
 
     def picture(self) -> Tag:
         """The chart as it was drawn."""
-        return tags.div(HTML(self.svg), class_="chart")
+        drawn = zip(self.svgs, _CANVASES, strict=True)
+        return tags.div(*(tags.div(HTML(svg), class_=one.look) for svg, one in drawn),
+                        class_="chart")  # fmt: skip
 
     def marks(self, current: Setting, suggested: Setting | None) -> Tag:
         """The current setting and the suggested one, for a layer of their own."""
@@ -70,14 +87,19 @@ class RiskUtility:
             f"Your setting: analysts {brief_percent(current.error)}, adversary"
             f" {brief_percent(current.group_error)}."
         )
-        drawn = [_ring(*self._place(current), 8)]
-        if suggested is not None:
-            drawn.append(_diamond(*self._place(suggested)))
-        return Tag("svg", *drawn, {"aria-label": words}, viewBox=_VIEW, role="img")
 
-    def _place(self, setting: Setting) -> tuple[float, float]:
+        def drawn(on: Canvas) -> Tag:
+            marks = [_ring(*self._place(current, on), 8)]
+            if suggested is not None:
+                marks.append(_diamond(*self._place(suggested, on)))
+            return Tag("svg", *marks, {"aria-label": words}, viewBox=on.view, role="img",
+                       class_=on.look)  # fmt: skip
+
+        return tags.div(*map(drawn, _CANVASES), class_="marks")
+
+    def _place(self, setting: Setting, on: Canvas) -> tuple[float, float]:
         x, y = _along(setting.error, self.x), _along(setting.group_error, self.y)
-        return _LEFT + x * _WIDTH, _TOP + (1 - y) * _HEIGHT
+        return _LEFT + x * on.width, _TOP + (1 - y) * on.height
 
 
 def _span(values: list[float]) -> Span:

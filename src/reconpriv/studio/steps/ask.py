@@ -19,7 +19,7 @@ from reconpriv.columns.schema import Value
 from reconpriv.errors import InputError
 from reconpriv.estimate.counts import ESTIMATORS
 from reconpriv.messages.numbers import label
-from reconpriv.show.charts.answer_chart import answer_chart
+from reconpriv.show.charts.answer_chart import ROOMY, SLIM, Room, answer_chart
 from reconpriv.show.charts.drawing import drawn
 from reconpriv.studio.pieces.ask_form import (
     more_fields,
@@ -224,13 +224,20 @@ def _picture(answer: BesideTruth) -> Tag | None:
     if len(answer.table) > _DRAWN:
         return tags.p(f"No chart: it has {len(answer.table):,} rows.", class_="help")
     try:
-        spec = answer_chart(answer.table, order="table", truths=answer.truths)
+        wide, slim = _drawn(answer, ROOMY), _drawn(answer, SLIM)
     except InputError:
         return None
-    title = spec["title"]  # the card has it: what is below it takes its place
-    title |= {"text": title.pop("subtitle"), "fontWeight": "normal", "fontSize": 12}
     return tags.div(
-        tags.div(HTML(drawn(spec)), {"aria-hidden": "true"}),
+        tags.div(HTML(wide), {"aria-hidden": "true"}, class_="roomy"),
+        tags.div(HTML(slim), {"aria-hidden": "true"}, class_="slim"),
         {"aria-label": f"Chart of the answer: {answer.title}"}, tabindex="0", role="img",
         class_="answer-picture",
     )  # fmt: skip
+
+
+def _drawn(answer: BesideTruth, room: Room) -> str:
+    """The chart as SVG."""
+    spec = answer_chart(answer.table, order="table", truths=answer.truths, room=room)
+    title = spec["title"]  # the card has it: what is below it takes its place
+    title |= {"text": title.pop("subtitle"), "fontWeight": "normal", "fontSize": 12}
+    return drawn(spec)

@@ -52,10 +52,11 @@
   };
   // Again once all is drawn: what stands above a place may have grown.
   const look = (id) => {
-    const show = () => {
-      const place = document.getElementById(id);
-      if (place) setTimeout(() => place.scrollIntoView({ block: "nearest" }), 50);
-    };
+    const show = () => setTimeout(() => {
+      // An output has no place of its own (display: contents).
+      const place = document.querySelector(`#${id} > *`);
+      if (place) place.scrollIntoView({ block: "nearest" });
+    }, 50);
     show();
     $(document).one("shiny:idle", show);
   };
