@@ -306,6 +306,17 @@ class Queryable(Readable):
         return parse_select(query, self.answerer, whole_bins=whole_bins).single
 
     def workload_error(self, workload: Workload, *, estimator: str = "mle") -> float:
-        """The mean relative error |est - ans| / ans of a workload (section 6.2)."""
+        """The mean relative error |est - ans| / ans of a workload (section 6.2).
+
+        It is refused for a table with another number of records than the release was made from.
+        """
+        mine, coin_flips = self.description, self.description.policy.sampling_rule.coin_flips
+        if workload.records != mine.records and not coin_flips:  # which change the number
+            raise InputError(
+                f"These questions are about a table of {workload.records:,} records, and the"
+                f" release has {mine.records:,}.",
+                hint="Take the table as it was published: the same records, and one row of each"
+                " person if one was kept.",
+            )
         estimates = self.count_many(list(workload.queries), estimator=estimator)
         return mean_relative_error(np.array([one.count for one in estimates]), workload.answers)

@@ -121,6 +121,14 @@ def test_the_error_of_a_release_is_the_mean_over_its_answers():
     assert release.workload_error(pool) == pytest.approx(expected)
 
 
+def test_the_error_is_not_measured_on_another_table():
+    with rp.read(people(), sensitive="job", public="all", missing="drop") as table:
+        pool = table.workload(queries=100, min_selectivity=0.01)
+    with pytest.raises(rp.ReconprivError, match=r"records, and the release has 3,000\. Take the"):
+        people_release("octave").workload_error(pool)
+    assert people_release("paper").workload_error(pool) > 0  # whose size is chance
+
+
 # --- bad input -----------------------------------------------------------------------------------
 
 
