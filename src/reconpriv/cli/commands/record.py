@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,25 @@ from reconpriv.cli.process.progress import ticking
 from reconpriv.errors import InputError, PolicyError
 from reconpriv.messages.redaction import shown_path
 
-_TABLE: dict[str, Any] = dict(declared_in(TableOptions))
+# How the table is read, where the release does not say it.
+_READ = (
+    "person", "rows_per_person", "sql", "table", "labels", "threads", "memory", "engine", "master"
+)  # fmt: skip
 
 
-@taking()
+@taking(
+    left_out=[name for name in declared_in(TableOptions) if name not in ("source", *_READ)],
+    instead={
+        "source": argument(
+            "TABLE|RELEASE",
+            "The table that the release was made from, as for publish; or a release folder alone,"
+            " for what the release itself shows.",
+            autocompletion=tables,
+        )
+    },
+)
 def record(
-    source: str = argument(
-        "TABLE|RELEASE",
-        "The table that the release was made from, as for publish; or a release folder alone, for"
-        " what the release itself shows.",
-        autocompletion=tables,
-    ),
+    table: TableOptions,
     release: Path | None = argument("RELEASE", "With TABLE: the release folder.", None),
     *,
     out: Path | None = option("-o, --out FILE", "Write the record to this JSON file (mode 0600)."),
@@ -33,15 +40,6 @@ def record(
     key: Path | None = option(
         "--key FILE", "The key of the release, whose ledger is then looked up."
     ),
-    person: str | None = _TABLE["person"],
-    rows_per_person: str = _TABLE["rows_per_person"],
-    sql: str | None = _TABLE["sql"],
-    table: str | None = _TABLE["table"],
-    labels: str = _TABLE["labels"],
-    threads: int | None = _TABLE["threads"],
-    memory: str | None = _TABLE["memory"],
-    engine: str | None = _TABLE["engine"],
-    master: str | None = _TABLE["master"],
 ) -> Any:
     """Write everything a disclosure review asks for: roles, policy, promise, checks, hashes.
 
@@ -57,27 +55,15 @@ def record(
         raise PolicyError("--overwrite needs -o.")
     if out is not None:
         check_record(out, overwrite=overwrite)
-    how = {
-        "person": person,
-        "rows_per_person": rows_per_person,
-        "sql": sql,
-        "table": table,
-        "labels": labels,
-        "threads": threads,
-        "memory": memory,
-        "engine": engine,
-        "master": master,
-    }
+    source = table.source
     if is_release(Path(source)):
         if release is not None:
             raise InputError(
                 f"{shown_path(source)} is a release.",
                 hint="Give the table first, then its release.",
             )
-        given = [name for name, value in how.items() if value != _TABLE[name].default]
-        if given:
-            option_ = f"--{given[0].replace('_', '-')}"
-            raise PolicyError(f"{option_} is about a table, and there is only a release.")
+        for given, _ in table.parts():
+            raise PolicyError(f"{given} is about a table, and there is only a release.")
         made = opt.open_with_warnings(Path(source)).record(key=key)
     elif release is None:
         raise InputError(
@@ -85,7 +71,7 @@ def record(
             hint="Give the folder of a release, or a table and the folder of its release.",
         )
     else:
-        made = _of_table(source, release, key, how)
+        made = _of_table(table, release, key)
     if out is None:
         return made
     made.save(out, overwrite=overwrite)
@@ -93,12 +79,13 @@ def record(
     return Printed(found, f"Record written to {shown_path(out)} ({made.audience}, mode 0600).")
 
 
-def _of_table(source: str, release: Path, key: Path | None, how: dict[str, Any]) -> Any:
+def _of_table(options: TableOptions, release: Path, key: Path | None) -> Any:
     from reconpriv.reading import read_as_published
 
     opened = opt.open_with_warnings(release)
-    opt.warn_of_password(source)
-    with ticking() as bar, contextlib.closing(read_as_published(source, opened, **how)) as table:
+    opt.warn_of_password(options.source)
+    how = {name: getattr(options, name) for name in _READ}
+    with ticking() as bar, read_as_published(options.source, opened, **how) as table:
         bar.records = table.schema.records
         made = table.record(opened, key=key)
     say_all("warning", table.warnings)

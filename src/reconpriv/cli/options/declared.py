@@ -72,8 +72,8 @@ def shared(declared: Any, *more: Any, parse: Parse | None = None, **further: Any
     """A field of a dataclass of options: an option, or the arguments of :func:`option`."""
     if isinstance(declared, str):
         declared = option(declared, *more, **further)
-    default = {} if declared.default is REQUIRED else {"default": declared.default}
-    return dataclasses.field(metadata={"declared": declared, "parse": parse}, **default)
+    default = None if declared.default is REQUIRED else declared.default
+    return dataclasses.field(default=default, metadata={"declared": declared, "parse": parse})
 
 
 def arguments(options: Any) -> dict[str, Any]:
