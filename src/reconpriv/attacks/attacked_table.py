@@ -265,12 +265,12 @@ class AttackedTable:
         return {name: json_value(value) for name, value in values.items()}
 
 
-def possible_sizes(policy: Policy) -> list[str]:
+def possible_rules(policy: Policy) -> list[str]:
     """The sampling rules that work with the bound and, where groups are protected, keep totals."""
 
-    def works(size: str) -> bool:
+    def works(rule: str) -> bool:
         try:
-            return replace(policy, sampling=size).can_sample
+            return replace(policy, sampling=rule).can_sample
         except PolicyError:
             return False
 

@@ -164,8 +164,8 @@ def attack_granularity(
         )
     exposed = target.only(target.violating(least))
     attempts = {
-        size: Attempt.join([attempt(exposed, size, number) for number in range(keys)])
-        for size in scaled
+        rule: Attempt.join([attempt(exposed, rule, number) for number in range(keys)])
+        for rule in scaled
     }
     found = attempts[own]
     exposable = ~np.array(policy.harmless_flags or (False,) * target.schema.domain_size)
@@ -189,8 +189,8 @@ def attack_granularity(
             "gain over the MLE": gain(found),
         },
         table=tuple(
-            summary(one.where(one.records >= floor), size, floor)
-            for size, one in attempts.items()
+            summary(one.where(one.records >= floor), rule, floor)
+            for rule, one in attempts.items()
             for floor in (least, 200, 500)
             if floor >= least and (one.records >= floor).any()
         ),

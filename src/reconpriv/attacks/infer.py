@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from reconpriv.attacks.attacked_table import AttackedTable, Publication, possible_sizes
+from reconpriv.attacks.attacked_table import AttackedTable, Publication, possible_rules
 from reconpriv.attacks.held_out import SplitTable, split_people
 from reconpriv.attacks.neighbourhoods import FAR, places_of
 from reconpriv.attacks.pooling import with_model
@@ -106,16 +106,16 @@ def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None
     split, own = split_people(target), target.policy.sampling
     classifiers = [] if classifier is None else [classifier]
 
-    def judged(inside: AttackedTable, size: str, number: int) -> dict[str, Guessed]:
-        published = inside.publication(number, size)
+    def judged(inside: AttackedTable, rule: str, number: int) -> dict[str, Guessed]:
+        published = inside.publication(number, rule)
         found = model_shares(published, target.raw, split.kept, classifiers)
         return {model: judge_guesses(split, shares) for model, shares in found.items()}
 
     found: dict[tuple[str, str], Guessed] = {}
-    for size in target.steps("sampling rule", possible_sizes(target.policy)):
-        each = [judged(split.inside, size, number) for number in range(keys)]
-        found |= {(size, model): Guessed.mean([one[model] for one in each]) for model in each[0]}
-    headline = [model for size, model in found if size == own][-1] if classifiers else OWN_GROUP
+    for rule in target.steps("sampling rule", possible_rules(target.policy)):
+        each = [judged(split.inside, rule, number) for number in range(keys)]
+        found |= {(rule, model): Guessed.mean([one[model] for one in each]) for model in each[0]}
+    headline = [model for rule, model in found if rule == own][-1] if classifiers else OWN_GROUP
     mine, control = found[own, headline], judged(split.inside.shuffled(), own, 0)[headline]
     people, others = int(split.published.sum()), int(split.held_out.sum())
     what = f"values of people in the release, guessed by {headline} ({own})"
@@ -146,8 +146,8 @@ def attack_infer(target: AttackedTable, *, keys: int = 1, classifier: Any = None
         control=Rate(control.inside, people, what),
         figures=figures,
         table=tuple(
-            {"sampling": size, "model": model, **one.row(people * keys, others * keys)}
-            for (size, model), one in found.items()
+            {"sampling": rule, "model": model, **one.row(people * keys, others * keys)}
+            for (rule, model), one in found.items()
         ),
         verdict=f"With sampling rule {own!r}, the value of a person in the table is guessed"
         f" right in {success.share:.1%}, that of a person held out in {baseline.share:.1%}; being"

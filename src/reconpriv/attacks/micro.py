@@ -13,7 +13,7 @@ from reconpriv.attacks.attacked_table import (
     Publication,
     count_of,
     guessed_right,
-    possible_sizes,
+    possible_rules,
 )
 from reconpriv.attacks.best_estimate import (
     WHOLE,
@@ -51,9 +51,9 @@ def attack_micro(
     Without ``check``, the attack is not held against what theory predicts for uneven copies.
     """
     exposed, own, tolerance = target.exposed, target.policy.sampling, target.policy.tolerance
-    sizes = target.steps("sampling rule", possible_sizes(target.policy))
-    found = {size: measure(target, size, keys, check=check) for size in sizes}
-    mine, rows = found[own], {size: one.row() for size, one in found.items()}
+    rules = target.steps("sampling rule", possible_rules(target.policy))
+    found = {rule: measure(target, rule, keys, check=check) for rule in rules}
+    mine, rows = found[own], {rule: one.row() for rule, one in found.items()}
     common = int(np.argmax(target.overall))
     most = guessed_right(exposed, np.full(exposed.batch.groups, common))
     error = mine.errors.reshape(keys, -1).mean(axis=0)
@@ -95,7 +95,7 @@ class Measured:
     """
 
     target: AttackedTable
-    size: str
+    rule: str
     published: Sequence[Publication]
     found: Sequence[BestEstimates]
     guess: Ints
@@ -122,16 +122,16 @@ class Measured:
         predicted = self._predicted(self.found) if self.check else None
         checked = {"with copies": _mean(predicted), "z": _score(within, predicted)}
         return {
-            "sampling": self.size,
+            "sampling": self.rule,
             "within tolerance": within.mean(),
-            "exact tails": predicted_share(self.target.exposed, self.size).mean(),
+            "exact tails": predicted_share(self.target.exposed, self.rule).mean(),
             **(checked if self.check else {}),
             **self._spread_and_guesses(),
         }
 
     def with_margins(self) -> Row:
         """The shares within the tolerance with and without margins, with what is predicted."""
-        tolerance, samples = self.target.policy.tolerance, SAMPLING_RULES[self.size].samples
+        tolerance, samples = self.target.policy.tolerance, SAMPLING_RULES[self.rule].samples
         errors = [relative_error(one.alone, one.truth) for one in self.found]
         alone, within = np.concatenate(errors) <= tolerance, self.errors <= tolerance
         by_records = self._predicted([one.without_margins for one in self.found])
@@ -139,7 +139,7 @@ class Measured:
         normal = np.concatenate([normal_share(one, tolerance) for one in self.found])
         limits, counted, over = (np.concatenate(each) for each in zip(*self._limits(), strict=True))
         return {
-            "sampling": self.size,
+            "sampling": self.rule,
             "records alone": alone.mean(),
             "predicted alone": _mean(by_records),
             "z alone": _score(alone, by_records),
@@ -175,7 +175,7 @@ class Measured:
 
     def _predicted(self, found: Sequence[BestEstimates]) -> Floats | None:
         """The chance that each estimate is close; unknown if coins decide on its trials."""
-        if SAMPLING_RULES[self.size].coin_flips:
+        if SAMPLING_RULES[self.rule].coin_flips:
             return None
         tolerance = self.target.policy.tolerance
         return np.concatenate([combined_share(one, tolerance) for one in found])
@@ -207,12 +207,12 @@ class Measured:
         }
 
 
-def measure(target: AttackedTable, size: str, keys: int, *, check: bool = True) -> Measured:
+def measure(target: AttackedTable, rule: str, keys: int, *, check: bool = True) -> Measured:
     """Estimate the most exposed value of every violating group, with several keys."""
     groups, values = target.violating(), target.exposed.values
-    published = [target.publication(number, size) for number in range(keys)]
+    published = [target.publication(number, rule) for number in range(keys)]
     found = [best_estimates(target, one, groups, values) for one in published]
-    return Measured(target, size, published, found, best_guesses(target, published[0]), check)
+    return Measured(target, rule, published, found, best_guesses(target, published[0]), check)
 
 
 def predicted_share(target: AttackedTable, sampling: str) -> Floats:

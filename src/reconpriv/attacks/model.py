@@ -16,7 +16,7 @@ from reconpriv.attacks.attacked_table import (
     AttackedTable,
     Publication,
     largest_values,
-    possible_sizes,
+    possible_rules,
 )
 from reconpriv.attacks.best_estimate import best_estimates
 from reconpriv.attacks.fitted_model import fitted_model
@@ -86,7 +86,7 @@ class ModelErrors:
         }
 
 
-def model_errors(target: AttackedTable, size: str, keys: int) -> ModelErrors:
+def model_errors(target: AttackedTable, rule: str, keys: int) -> ModelErrors:
     """Attack the groups that violate the policy: in the table, and held out."""
     groups = target.violating()
     top, truth = target.values[groups], target.frequency[groups]
@@ -95,34 +95,34 @@ def model_errors(target: AttackedTable, size: str, keys: int) -> ModelErrors:
     promised = target.by_promise() is target
     found: list[tuple[Any, ...]] = []
     for number in range(keys):
-        published = target.publication(number, size)
+        published = target.publication(number, rule)
         shares = fitted_model(published, target.raw)
         own = with_model(published.cube, shares, retention=retention)[groups]
-        shares, outside = shares[groups], held_out_shares(target, size, number)[groups]
+        shares, outside = shares[groups], held_out_shares(target, rule, number)[groups]
         estimates = [one[every, top] for one in (shares, outside, own)]
         if promised:
             estimates.append(best_estimates(target, published, groups, top).combined)
         errors = [relative_error(one, truth) for one in estimates]
         right = [one.argmax(axis=1) == most for one in (shares, outside)]
-        found.append((*errors, *right, *halves_told(split, size, number)))
+        found.append((*errors, *right, *halves_told(split, rule, number)))
     arrays: list[Any] = [np.array(column) for column in zip(*found, strict=True)]
     return ModelErrors(*arrays if promised else (*arrays[:3], None, *arrays[3:]))
 
 
-def held_out_shares(target: AttackedTable, size: str, number: int) -> Floats:
+def held_out_shares(target: AttackedTable, rule: str, number: int) -> Floats:
     """What the model says about every group, from a release of the table without it."""
     shares = np.tile(target.overall, (target.batch.groups, 1))
     for part in without_groups(target):
-        published = part.inside.publication(number, size)
+        published = part.inside.publication(number, rule)
         shares[part.out] = fitted_model(published, target.raw, part.kept)[part.out]
     return shares
 
 
-def halves_told(split: SplitTable, size: str, number: int) -> tuple[Flags, Flags]:
+def halves_told(split: SplitTable, rule: str, number: int) -> tuple[Flags, Flags]:
     """Where a model of half the people is close enough, for both halves of violating groups."""
     target = split.target
     groups, batch = target.violating(), target.batch
-    shares = fitted_model(split.inside.publication(number, size), target.raw, split.kept)
+    shares = fitted_model(split.inside.publication(number, rule), target.raw, split.kept)
     top = target.values[groups]
     hit, guess = batch.value == target.values[batch.group_of_cell], shares[groups, top]
     told = []
@@ -136,8 +136,8 @@ def halves_told(split: SplitTable, size: str, number: int) -> tuple[Flags, Flags
 def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> AttackResult:
     """Fit the model to margins alone and estimate every violating group, for each sampling rule."""
     exposed, own, tolerance = target.exposed, target.policy.sampling, target.policy.tolerance
-    sizes = target.steps("sampling rule", possible_sizes(target.policy))
-    found = {size: model_errors(target, size, keys) for size in sizes}
+    rules = target.steps("sampling rule", possible_rules(target.policy))
+    found = {rule: model_errors(target, rule, keys) for rule in rules}
     mine = found[own]
     inside, outside = mine.inside.mean(axis=0), mine.outside.mean(axis=0)
     margins = "the published margins"
@@ -171,7 +171,7 @@ def attack_model(target: AttackedTable, *, keys: int = 1, worst: int = 5) -> Att
                 exposed.shares_of_whole, "violating groups within the tolerance"
             ),
         },
-        table=tuple({"sampling": size, **one.row(tolerance)} for size, one in found.items()),
+        table=tuple({"sampling": rule, **one.row(tolerance)} for rule, one in found.items()),
         worst=exposed.first(
             inside - outside, worst, {"error in the table": inside, "error held out": outside}
         ),

@@ -14,7 +14,7 @@ from reconpriv.attacks.attacked_table import (
     AttackedTable,
     Publication,
     largest_values,
-    possible_sizes,
+    possible_rules,
 )
 from reconpriv.attacks.fitted_model import model_of_margins
 from reconpriv.attacks.from_release import Columns, guess_groups, publication_of
@@ -81,8 +81,8 @@ def pool_all(published: Publication, groups: Ints) -> PooledGroups:
 def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> AttackResult:
     """Estimate every violating group from its neighbours and itself, for each sampling rule."""
     exposed, own, tolerance = target.exposed, target.policy.sampling, target.policy.tolerance
-    sizes = target.steps("sampling rule", possible_sizes(target.policy))
-    found = {size: measure(target, size, keys) for size in sizes}
+    rules = target.steps("sampling rule", possible_rules(target.policy))
+    found = {rule: measure(target, rule, keys) for rule in rules}
     mine = found[own][1]
     of_promise = target.by_promise() is not target
     alone = f"from their {'protection groups' if of_promise else 'own records'}"
@@ -127,17 +127,17 @@ def attack_pool(target: AttackedTable, *, keys: int = 5, worst: int = 5) -> Atta
     )
 
 
-def measure(target: AttackedTable, size: str, keys: int) -> tuple[Row, PooledErrors]:
+def measure(target: AttackedTable, rule: str, keys: int) -> tuple[Row, PooledErrors]:
     """One sampling rule: the violating groups, from themselves and with their neighbours.
 
     ``exact tails`` is what the policy allows the groups that it makes a promise about.
     """
-    errors = pooled_errors(target, [target.publication(i, size) for i in range(keys)])
+    errors = pooled_errors(target, [target.publication(i, rule) for i in range(keys)])
     tolerance, promised = target.policy.tolerance, target.by_promise()
     allowed = promised.violating().size
     row = {
-        "sampling": size,
-        "exact tails": float(predicted_share(promised.exposed, size).mean()) if allowed else None,
+        "sampling": rule,
+        "exact tails": float(predicted_share(promised.exposed, rule).mean()) if allowed else None,
         "alone": float((errors.alone <= tolerance).mean()),
         "pooled": float((errors.pooled <= tolerance).mean()),
         "rms error alone": root_mean_square(errors.alone),

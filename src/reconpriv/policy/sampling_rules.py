@@ -177,7 +177,7 @@ class SamplingRule:
 
     @property
     def recommended(self) -> bool:
-        """True if it protects groups and leaks nothing; such sizes are offered first."""
+        """True if it protects groups and leaks nothing; such rules are offered first."""
         return self.samples and not self.leaks
 
     @property

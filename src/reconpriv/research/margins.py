@@ -37,7 +37,7 @@ from reconpriv.table import Table
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.design import trial_variance
 
-SIZES = ("none", "octave", "public")
+RULES = ("none", "octave", "public")
 # Without margins; with them; and with the rows, too, that would give a group away.
 WITHOUT, WITH, EVERY_ROW = "none", "published", "every row"
 ADULT = "ADULT"
@@ -113,9 +113,9 @@ def run_margins(population: Population, effort: StudySize, step: Step) -> Result
         for retention in (DEFAULT.retention,) if effort.fast else RETENTIONS:
             setting = replace(DEFAULT, retention=retention)
             keys = effort.keys if retention == DEFAULT.retention else (effort.keys + 1) // 2
-            for size in SIZES:
-                for margins in _variants(setting, size):
-                    rows += _measured(prepared, base, setting, size, margins, keys)
+            for rule in RULES:
+                for margins in _variants(setting, rule):
+                    rows += _measured(prepared, base, setting, rule, margins, keys)
             step(f"{base} margins at p {retention:g}")
     return Result("margins", tuple(rows))
 
@@ -132,17 +132,17 @@ def _table(population: Population, base: str) -> Iterator[Table]:
             yield table
 
 
-def _variants(setting: StudyPoint, size: str) -> tuple[str, ...]:
+def _variants(setting: StudyPoint, rule: str) -> tuple[str, ...]:
     """What is compared: no row would be left out where no group is promised anything."""
-    several = size != "none" and setting == DEFAULT
+    several = rule != "none" and setting == DEFAULT
     return (WITHOUT, WITH, EVERY_ROW) if several else (WITHOUT, WITH)
 
 
 def _measured(
-    prepared: Prepared, base: str, setting: StudyPoint, size: str, margins: str, keys: int
+    prepared: Prepared, base: str, setting: StudyPoint, rule: str, margins: str, keys: int
 ) -> list[Row]:
     """The row of one design; none if margins would give every group of a table away."""
-    attacked = _Attacked.of(prepared.raw, setting.policy(size))
+    attacked = _Attacked.of(prepared.raw, setting.policy(rule))
     found: list[Row] = []
     errors, rows = np.zeros(keys), np.zeros(keys)
     for number in range(keys):
@@ -170,7 +170,7 @@ def _measured(
         {
             "base": base,
             "retention": setting.retention,
-            "method": size,
+            "method": rule,
             "margins": margins,
             **mean_and_spread(errors),
             **{name: over_keys(name) for name in _NOBODY},

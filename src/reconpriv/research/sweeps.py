@@ -80,12 +80,12 @@ def run_error(population: Population, effort: StudySize, step: Step) -> Result:
     done: dict[tuple[str, StudyPoint, str], Floats] = {}
     samples = _sweeps(population, lambda table: prepare(table, effort.queries))
     for point, setting, prepared in samples:
-        for method, size in METHODS.items():
+        for method, rule in METHODS.items():
             # UP does not depend on ε and δ, so it is run once for all of them.
             plain = StudyPoint(retention=setting.retention, records=setting.records)
-            seen = (point["base"], plain if size == "none" else setting, size)
+            seen = (point["base"], plain if rule == "none" else setting, rule)
             if seen not in done:
-                done[seen] = _errors(prepared, setting, size, effort.keys)
+                done[seen] = _errors(prepared, setting, rule, effort.keys)
             rows.append(
                 {
                     **point,
