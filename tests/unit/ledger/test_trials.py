@@ -194,7 +194,7 @@ def test_trials_that_were_not_counted_are_said_not_to_be(desk, cli, monkeypatch)
     made = publish(desk, "b", table(1))
     assert any("1 of the 2 releases of the series were not counted" in note for note in made.notes)
     assert [one.counted for one in rp.Ledger(desk / "my.key").entries] == [False, True]
-    assert cli("ledger", "show", desk / "my.key").out.count("uncounted trials") == 1
+    assert cli("ledger", "show", desk / "my.key").out.count("uncounted") == 1
 
 
 def edit(file):
