@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from reconpriv.answers.figure import COUNT, MEASURED, Answer, misfit
 from reconpriv.cells.sums import Sums
@@ -17,7 +18,12 @@ from reconpriv.policy.policy import Policy
 from reconpriv.policy.sampling_rules import SAMPLING_RULES, SamplingRule
 from reconpriv.registry import Registry
 from reconpriv.theory.arrays import Floats
-from reconpriv.theory.estimation.reconstruction import constrained_frequencies
+from reconpriv.theory.estimation.reconstruction import (
+    constrained_frequencies,
+    count_variance,
+    reconstruct_count,
+)
+from reconpriv.theory.perturbation import replacement_probability
 
 # The method of a count over public attributes that takes whole a bin that the question cuts.
 WHOLE_BINS = "whole bins"
@@ -121,6 +127,20 @@ class Design:
     def sampling_rule(self) -> SamplingRule:
         """The sampling rule as an object."""
         return SAMPLING_RULES.find(self.sampling)
+
+    def stray(self, values: int) -> float:
+        """t_X: the probability that a record with none of k values is published with one."""
+        return values * replacement_probability(self.retention, self.domain_size)
+
+    def reconstructed(self, observed: Floats, records: ArrayLike, values: int = 1) -> Floats:
+        """(O* - k t |S|) / p: the unbiased counts of k values (Lemma 1)."""
+        p, m = self.retention, self.domain_size
+        return reconstruct_count(observed, records, values, retention=p, domain_size=m)
+
+    def count_variance(self, count: Floats, trials: ArrayLike, values: int = 1) -> Floats:
+        """The variance of the reconstructed counts of k values that so many trials hold."""
+        p, m = self.retention, self.domain_size
+        return count_variance(count, trials, values, retention=p, domain_size=m)
 
     def remarks(self, groups: float, cut: float) -> list[str]:
         """What an estimate that rests on so many groups, some of them ``cut``, is to be read by."""
@@ -233,7 +253,6 @@ class Settings:
     intervals: int = 1
 
     def __post_init__(self) -> None:
-        """Check both."""
         ESTIMATORS.find(self.estimator)
         check_confidence(self.confidence)
 
@@ -286,8 +305,12 @@ def known_count(query: str, sums: Sums, row: int, settings: Settings, design: De
 
 def no_count(query: str, sums: Sums, row: int, settings: Settings) -> Estimate:
     """The count of a condition that no sensitive value satisfies: exactly 0."""
-    records, groups, trials = int(sums.records[row]), int(sums.groups[row]), float(sums.trials[row])
-    return exact_zero(query, settings.confidence, records, groups, trials)
+    return exact_zero(query, settings.confidence, *_basis(sums, row))
+
+
+def _basis(sums: Sums, row: int) -> tuple[int, int, float]:
+    """How many records, groups and trials a count rests on."""
+    return int(sums.records[row]), int(sums.groups[row]), float(sums.trials[row])
 
 
 def estimated(
@@ -304,7 +327,7 @@ def estimated(
     high: float,
 ) -> Estimate:
     """An estimate with its interval and remarks."""
-    records, groups, trials = int(sums.records[row]), int(sums.groups[row]), float(sums.trials[row])
+    records, groups, trials = _basis(sums, row)
     if not records:
         return replace(no_count(query, sums, row, settings), estimator=settings.estimator)
     cut, remarks = int(sums.cut[row]), []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +22,8 @@ from reconpriv.protect.margins.tables import MarginTable, RowIndex, index_rows, 
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.estimation.design import trial_variance
 from reconpriv.theory.estimation.intervals import ROUNDING
-from reconpriv.theory.estimation.reconstruction import count_variance, reconstruct_count
 from reconpriv.theory.margins.incidence import Incidence
 from reconpriv.theory.margins.row_spectrum import RowSpectrum, cell_noise
-from reconpriv.theory.perturbation import replacement_probability
 
 _DENSE = 1 << 25  # counts held as a table of groups x values
 
@@ -105,17 +102,14 @@ class Measurements:
 
     def _trial_variances(self, observed: Floats, records: Floats | Ints, size: int) -> Floats:
         """The variance of counts of so many values, from what is published: linear, so unbiased."""
-        known: Any = {
-            "retention": self.design.retention, "domain_size": self.design.domain_size
-        }  # fmt: skip
-        count = reconstruct_count(observed, records, size, **known)
-        return count_variance(count, records, size, **known)
+        count = self.design.reconstructed(observed, records, size)
+        return self.design.count_variance(count, records, size)
 
     def _beside_trials(self, values: Sequence[int]) -> tuple[float, float]:
         """What uneven copies and rounded quotas add to a group's variance, per unit of each."""
         p = self.design.retention
         share = p * min(float(self.shares[list(values)].sum()), 1.0)
-        share += len(values) * replacement_probability(p, self.design.domain_size)
+        share += self.design.stray(len(values))
         return share * (1.0 - share) / p**2, ROUNDING * float(self.rounding[list(values)].max())
 
     def group_counts(
@@ -204,11 +198,8 @@ def prepare_margins(
     margins = (
         counts.astype(np.float64) if design.sampling_rule.coin_flips else adjusted(counts, sizes)
     )
-    p = design.retention
-    records = reconstruct_count(published, sizes[:, None], retention=p, domain_size=m)
-    shares = np.clip(
-        reconstruct_count(whole, whole.sum(), retention=p, domain_size=m) / whole.sum(), 0.0, 1.0
-    )
+    records = design.reconstructed(published, sizes[:, None])
+    shares = np.clip(design.reconstructed(whole, whole.sum()) / whole.sum(), 0.0, 1.0)
     simple = sampled * shares * (1.0 - shares)
     return replace(
         found,

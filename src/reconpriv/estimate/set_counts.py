@@ -15,8 +15,6 @@ from reconpriv.theory.arrays import Flags, Floats, Ints, quotient
 from reconpriv.theory.estimation.combined_limits import Parts, Range
 from reconpriv.theory.estimation.design import mixing
 from reconpriv.theory.estimation.intervals import ROUNDING, Pooled, border_slack, count_limits
-from reconpriv.theory.estimation.reconstruction import count_variance, reconstruct_count
-from reconpriv.theory.perturbation import replacement_probability
 
 
 def runs(chosen: Sequence[int], domain_size: int) -> int:
@@ -58,7 +56,7 @@ class SetCounts:
     @property
     def stray(self) -> float:
         """t_X: the probability that a record without any of the values is published with one."""
-        return self.size * replacement_probability(self.design.retention, self.design.domain_size)
+        return self.design.stray(self.size)
 
     def column(self, name: str) -> Floats:
         """A sum per selection, aligned with those per selection and value."""
@@ -68,26 +66,23 @@ class SetCounts:
     @cached_property
     def number(self) -> Floats:
         """(O* - k t |S|) / p: the unbiased counts (Lemma 1)."""
-        return self._reconstructed(self.sums.observed, self.column("records"))
-
-    def _reconstructed(self, observed: Floats, records: Floats) -> Floats:
-        return reconstruct_count(
-            observed, records, self.size,
-            retention=self.design.retention, domain_size=self.design.domain_size,
-        )  # fmt: skip
+        return self.design.reconstructed(self.sums.observed, self.column("records"), self.size)
 
     @cached_property
     def variances(self) -> Floats:
         """Perturbation with its design weights, uneven duplication, and rounding of the sample."""
         scaled = self.column("scaled_records")
-        perturbation = count_variance(
-            self._reconstructed(self.sums.scaled_observed, scaled), scaled, self.size,
-            retention=self.design.retention, domain_size=self.design.domain_size,
-        )  # fmt: skip
+        perturbation = self.design.count_variance(self._scaled_number, scaled, self.size)
         rounding = self.rounded * ROUNDING * self.column("sampled_squares")
         copies = self.sums.noise / self.design.retention**2
         # Rounding errors may leave a tiny negative number if every value is in the set.
         return np.asarray(np.maximum(perturbation, 0.0) + copies + rounding + self.sums.other)
+
+    @cached_property
+    def _scaled_number(self) -> Floats:
+        """The unbiased counts in which each group counts by its records per trial."""
+        scaled = self.column("scaled_records")
+        return self.design.reconstructed(self.sums.scaled_observed, scaled, self.size)
 
     def variances_at(self, share: float) -> Floats:
         """The variances if this share of the records holds one of the values."""
@@ -114,7 +109,7 @@ class SetCounts:
         """
         scaled = self.column("scaled_records")
         holders = np.maximum(self.number, 0.0)
-        scaled_holders = np.maximum(self._reconstructed(self.sums.scaled_observed, scaled), 0.0)
+        scaled_holders = np.maximum(self._scaled_number, 0.0)
         typical = scaled / np.maximum(self.column("records"), 1.0)
         one = np.ones_like(typical)  # what a record counts
         if self.weighted:

@@ -23,6 +23,7 @@ from reconpriv.estimate.public_rows import PublicRows
 from reconpriv.theory.arrays import Flags, Floats, Ints
 from reconpriv.theory.estimation.weighted_totals import (
     TotalSums,
+    perturbation_variance,
     total_covariances,
     total_estimates,
 )
@@ -316,7 +317,8 @@ def _combined_rows(
     centred = values - values.mean(axis=1, keepdims=True)
     spread = centred @ centred.T
     # The variance of one trial, with the frequencies of the whole table.
-    one_trial = ((1.0 - p) * (centred**2 @ (p * told.shares + t)) + p * t * np.diag(spread)) / p**2
+    second = centred**2 @ (p * told.shares + t)
+    one_trial = perturbation_variance(second, np.diag(spread), p, t)
     noise = told.variance * (values @ values.T if design.sampling_rule.coin_flips else spread)
     dense = []
     unknown = np.zeros((terms, some.size, told.rows))

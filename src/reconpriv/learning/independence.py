@@ -29,7 +29,6 @@ from reconpriv.theory.estimation.independence import (
     rounding_variance,
     trial_covariance,
 )
-from reconpriv.theory.estimation.reconstruction import reconstruct_frequency
 
 if TYPE_CHECKING:
     from reconpriv.release.release import Release
@@ -205,10 +204,7 @@ def _check_rows(names: list[str], rows: int, observed: Floats) -> None:
 def _rounding(answerer: Answerer, table: PublicRows, sums: Sums) -> Floats:
     """What the rounded quotas of sampled groups add to the variance of each published count."""
     design = answerer.design
-    shares = reconstruct_frequency(
-        sums.observed.sum(axis=0), sums.observed.sum(),
-        retention=design.retention, domain_size=design.domain_size,
-    )  # fmt: skip
+    shares = design.reconstructed(sums.observed.sum(axis=0) / sums.observed.sum(), 1.0)
     total = np.zeros_like(sums.observed)
     for part in answerer.cells.parts():
         row = table.of(part)

@@ -5,7 +5,7 @@ A pure function of (cells, policy, key). Engines bring the cells and write what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from reconpriv.cells.randomness import (
     purpose,
     unit_interval,
 )
-from reconpriv.columns.schema import Schema
+from reconpriv.columns.schema import Column, Schema
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.sampling_rules import sample_limits
 from reconpriv.protect.margins.planned import UNCOUNTED, TrialLimits
@@ -242,8 +242,15 @@ def excess_over(trials: Ints, limits: Floats) -> Floats:
 
 def group_ids(randomness: Randomness, schema: Schema, batch: CellBatch) -> Words:
     """The id of every group: the sum of the keyed hashes of its public values."""
-    ids = np.zeros(batch.groups, dtype=np.uint64)
-    for column, encoded in zip(schema.public, batch.public, strict=True):
+    return hashed_ids(randomness, schema.public, batch.public, batch.groups)
+
+
+def hashed_ids(
+    randomness: Randomness, columns: Sequence[Column], parts: Sequence[Encoded], rows: int
+) -> Words:
+    """The sum of the keyed hashes of the values in each of so many rows."""
+    ids = np.zeros(rows, dtype=np.uint64)
+    for column, encoded in zip(columns, parts, strict=True):
         values = python_values(encoded.values, column.name)
         ids += randomness.hash_values(column, values)[encoded.codes]
     return ids

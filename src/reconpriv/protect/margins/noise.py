@@ -16,6 +16,7 @@ import numpy as np
 from reconpriv.cells.cell_batch import python_values
 from reconpriv.cells.randomness import Key, Randomness, encoded, purpose
 from reconpriv.columns.schema import Schema
+from reconpriv.protect.kernel import hashed_ids
 from reconpriv.protect.margins.tables import MarginTable
 from reconpriv.theory.arrays import Floats, Ints
 from reconpriv.theory.margins.discrete_gaussian import discrete_gaussian
@@ -49,11 +50,8 @@ def digest(tables: Sequence[MarginTable], schema: Schema) -> bytes:
 
 def _noisy(table: MarginTable, variance: float, schema: Schema, randomness: Randomness) -> Ints:
     """The words of a count are those of [sum of its values' hashes, count]; hashes hold names."""
-    ids = np.zeros(table.rows, dtype=np.uint64)
-    for attribute, column in zip(table.attributes, table.columns, strict=True):
-        described = schema.public[attribute]
-        values = python_values(column.values, described.name)
-        ids += randomness.hash_values(described, values)[column.codes]
+    described = [schema.public[attribute] for attribute in table.attributes]
+    ids = hashed_ids(randomness, described, table.columns, table.rows)
     sensitive = randomness.hash_sensitive(schema.sensitive, schema.domain)
     cells = (ids[:, None] + sensitive[None, :]).reshape(-1)
     words = randomness.words(cells, table.counts.reshape(-1).astype(np.uint64))

@@ -73,8 +73,15 @@ def total_covariances(sums: TotalSums, values: Floats, retention: float) -> Floa
     centred = values - mean[:, None]
     spread = centred @ centred.T
     second = _about(sums.products, sums.cross, sums.scaled, mean)
-    perturbed = ((1.0 - p) * second + p * t * spread * sums.scaled) / p**2
+    perturbed = perturbation_variance(second, spread, p, t, sums.scaled)
     return np.asarray(perturbed + sums.uneven / p**2 + _rounding(sums, values, p))
+
+
+def perturbation_variance(
+    second: Floats, spread: Floats, p: float, t: float, trials: Floats | float = 1.0
+) -> Floats:
+    """[(1-p) Σ_x O_x b̄ b̄' + p t n Σ_x b̄ b̄'] / p², from the first sum and the last one."""
+    return np.asarray(((1.0 - p) * second + p * t * spread * trials) / p**2)
 
 
 def _about(products: Floats, cross: Floats, scaled: Floats, centre: Floats) -> Floats:
