@@ -228,7 +228,7 @@ def test_small_commands_load_no_engine(args):
 
 
 # Each takes milliseconds, scipy a tenth of a second. An audit asks no questions of a release; the
-# paper's policy has neither exact tails nor margins.
+# paper's policy has no exact tails.
 UNUSED = {
     "pyarrow.dataset", "numpy.ma", "reconpriv.answers.answerer", "reconpriv.ask.sql.parse",
     "reconpriv.release.manifest", "reconpriv.ledger.account", "reconpriv.engines.writer",
@@ -240,7 +240,7 @@ UNUSED = {
     ("preset", "unused"),
     [
         ("recommended", UNUSED - {"numpy.ma", "reconpriv.tuning.report"}),
-        ("paper", {*UNUSED, "reconpriv.protect.margins.plan", "scipy"}),
+        ("paper", {*UNUSED, "scipy"}),
     ],
 )
 def test_an_audit_loads_no_more_than_it_needs(preset, unused):
