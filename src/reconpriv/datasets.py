@@ -13,6 +13,11 @@ EXAMPLE = "example:"
 """What the name of a bundled table begins with where a path is expected."""
 
 
+def with_bundled(path: str) -> str:
+    """A path, or that of the bundled table that it names."""
+    return str(dataset_path(path.removeprefix(EXAMPLE))) if path.startswith(EXAMPLE) else path
+
+
 @checked
 def dataset_path(name: str) -> Path:
     """The path of a bundled table: ``adult`` or ``census_workers``."""

@@ -21,6 +21,11 @@ class AuditFigures:
     unique: int
     below_k: int
 
+    @property
+    def shown(self) -> tuple[int, int, int, int]:
+        """What tables show of them."""
+        return self.groups, self.violating_records, self.unique, self.below_k
+
 
 @dataclass(frozen=True)
 class ExpectedErrors:

@@ -95,17 +95,13 @@ def changes_grid(
     changes: Sequence[Change], now: AuditFigures, k: int, error: float | None = None
 ) -> Grid:
     """The table as it is and after each change; with the ``error`` of analysts, if it is known."""
-    rows = [("as it is", *_counts(now), "" if error is None else percent(error))]
-    rows += [(one.name, *_counts(one.figures), _error(one.figures)) for one in changes]
+    rows = [("as it is", *now.shown, "" if error is None else percent(error))]
+    rows += [(one.name, *one.figures.shown, _error(one.figures)) for one in changes]
     counts = map(number, ("groups", "at risk", "unique", f"in groups below {k}"))
     fields = [Field("change"), *counts, figure("expected error")]
     if error is None:
         return Grid(fields[:-1], [row[:-1] for row in rows])
     return Grid(fields, rows)
-
-
-def _counts(figures: AuditFigures) -> tuple[int, int, int, int]:
-    return figures.groups, figures.violating_records, figures.unique, figures.below_k
 
 
 def _error(figures: AuditFigures) -> str:

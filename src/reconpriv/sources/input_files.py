@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from reconpriv.datasets import EXAMPLE, dataset_path
+from reconpriv.datasets import with_bundled
 from reconpriv.errors import InputError
 from reconpriv.messages.redaction import shown_file
 from reconpriv.sources.databases.url import is_database_url
@@ -53,10 +53,8 @@ def input_files(source: Any) -> tuple[InputFile, ...]:
     for path in paths:
         if not isinstance(path, str | os.PathLike) or is_database_url(path):
             continue
-        text = os.fspath(path)
-        if text.startswith(EXAMPLE):
-            text = str(dataset_path(text.removeprefix(EXAMPLE)))
-        found += [_described(Path(file)) for file in files_of(text)]
+        files = files_of(with_bundled(os.fspath(path)))
+        found += [_described(Path(file)) for file in files]
     return tuple(found)
 
 

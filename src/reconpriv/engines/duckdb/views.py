@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from reconpriv.columns.schema import Column
 from reconpriv.columns.schema import quote_identifier as quote
-from reconpriv.datasets import EXAMPLE, dataset_path
+from reconpriv.datasets import with_bundled
 from reconpriv.engines.duckdb.csv_texts import CsvTexts
 from reconpriv.engines.duckdb.dialect import file_list
 from reconpriv.engines.duckdb.json_lines import json_lines
@@ -126,8 +126,7 @@ def _open_path(
         with spooled.open("wb") as stream:
             shutil.copyfileobj(sys.stdin.buffer, stream)
         return CsvTexts([str(spooled)], STANDARD_INPUT)
-    if path.startswith(EXAMPLE):
-        path = str(dataset_path(path.removeprefix(EXAMPLE)))
+    path = with_bundled(path)
     files, shown = _resolve(path)
     return _open_files(connection, path, files, shown, columns)
 

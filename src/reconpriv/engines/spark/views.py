@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from reconpriv.datasets import EXAMPLE, dataset_path
+from reconpriv.datasets import with_bundled
 from reconpriv.engines.spark.jobs import map_in_arrow, quote
 from reconpriv.engines.spark.output import struct
 from reconpriv.engines.spark.session import LEAVE_OUT, Session
@@ -37,8 +37,7 @@ def check_path(path: str) -> None:
 
 def read_path(session: Session, path: str) -> Any:
     """A Parquet, ORC or CSV path that Spark can read."""
-    if path.startswith(EXAMPLE):
-        path = str(dataset_path(path.removeprefix(EXAMPLE)))
+    path = with_bundled(path)
     known = format_of(path)
     kind = None if known is None else known.name
     given = path

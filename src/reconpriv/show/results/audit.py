@@ -25,7 +25,6 @@ from reconpriv.show.results.release import PROMISED, margins_line, policy_line
 
 if TYPE_CHECKING:
     from reconpriv.auditing.audit_report import AuditReport
-    from reconpriv.auditing.column_risk import AuditFigures
     from reconpriv.protect.margins.planned import MarginCost
 
 
@@ -99,14 +98,14 @@ def columns_grid(report: AuditReport) -> Grid:
     below = f"below {report.single_records.k}"
     now = None if report.errors is None else report.errors.alone
     rows: list[tuple[object, ...]] = [
-        ("(as it is)", "", *_counts(report.figures), None if now is None else f"{now:.1%}")
+        ("(as it is)", "", *report.figures.shown, None if now is None else f"{now:.1%}")
     ]
     for column in report.columns:
         name = f"{column.name} (nearly unique)" if column.identifier else column.name
         then, error = column.without, None
         if then is not None and then.error is not None and then.error_now is not None:
             error = f"{then.error_now:.1%} → {then.error:.1%}"
-        rows.append((name, column.distinct, *_counts(then), error))
+        rows.append((name, column.distinct, *(then.shown if then else [None] * 4), error))
     return Grid(
         [Field("without"), *map(number, ("values", "groups", "at risk", "unique", below)),
          figure("error")],
@@ -116,12 +115,6 @@ def columns_grid(report: AuditReport) -> Grid:
         " error: expected mean relative error of the questions that do not use the column, with it"
         f" → without it{report.margins.aside}.",
     )  # fmt: skip
-
-
-def _counts(figures: AuditFigures | None) -> tuple[int | None, ...]:
-    if figures is None:
-        return (None,) * 4
-    return figures.groups, figures.violating_records, figures.unique, figures.below_k
 
 
 def sizes_grid(report: AuditReport) -> Grid:
