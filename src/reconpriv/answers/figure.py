@@ -137,7 +137,6 @@ class Answer(Plottable):
         return "; ".join(filter(None, (self._spread, trials, self.margins_words)))
 
     def __str__(self) -> str:
-        """The value, its interval and what to know about it."""
         notes = (f"\n  note: {remark}" for remark in self.remarks)
         return "".join([f"{self.value_words} ({self._accuracy})", *notes])
 

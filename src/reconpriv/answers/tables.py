@@ -59,11 +59,9 @@ class LabelledRows(Plottable, Tabular, Generic[Row]):
     rows: tuple[tuple[dict[str, Value], Row], ...]
 
     def __iter__(self) -> Iterator[tuple[dict[str, Value], Row]]:
-        """Iterate over (labels, answer or answers)."""
         return iter(self.rows)
 
     def __len__(self) -> int:
-        """How many combinations there are."""
         return len(self.rows)
 
     def __getitem__(self, key: Value | tuple[Value, ...]) -> Row:

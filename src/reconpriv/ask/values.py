@@ -28,7 +28,6 @@ class Values(Sequence[Value]):
     _positions: dict[Value, int] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.array)
 
     @overload
@@ -50,7 +49,6 @@ class Values(Sequence[Value]):
             yield from self.array.slice(first, _FEW).to_pylist()
 
     def __contains__(self, value: object) -> bool:
-        """True if it occurs."""
         return self.position(value) >= 0
 
     @cached_property

@@ -61,7 +61,6 @@ class Workload:
     candidates: int
 
     def __len__(self) -> int:
-        """How many queries there are."""
         return self.value.size
 
     @cached_property

@@ -52,7 +52,6 @@ class Effort:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        """Refuse counts that make no sense."""
         for name, least in (("keys", 1), ("updates", 1), ("draws", 1), ("least", 1), ("worst", 0)):
             if getattr(self, name) < least:
                 raise PolicyError(f"The number of {name} must be at least {least}.")

@@ -65,7 +65,6 @@ class Rate:
         }
 
     def __str__(self) -> str:
-        """Share and interval."""
         if not self.trials:
             return "nothing to count"
         return f"{self.share:.1%} ({self.low:.1%} to {self.high:.1%}) of {self.trials:,}"
@@ -105,7 +104,6 @@ class ConfidenceInterval:
         return {"value": self.value, "low": self.low, "high": self.high}
 
     def __str__(self) -> str:
-        """Value and interval."""
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 

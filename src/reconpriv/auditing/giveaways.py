@@ -53,7 +53,6 @@ class JointCounts:
     parts: list[list[Pairs]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """One list of parts for each column."""
         self.parts = self.parts or [[] for _ in self.schema.public]
 
     def add(self, batch: CellBatch) -> None:

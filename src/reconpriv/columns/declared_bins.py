@@ -35,7 +35,6 @@ class Quantiles:
     bins: int
 
     def __post_init__(self) -> None:
-        """Check the number of bins."""
         if type(self.bins) is not int or not 2 <= self.bins <= MOST_LABELS:
             raise InputError(
                 f"Quantiles make 2 to {MOST_LABELS:,} bins; got {str(self.bins)[:20]}."

@@ -35,7 +35,6 @@ class SelectionsIn:
     selection: Selection
 
     def __iter__(self) -> Iterator[tuple[Cube, GroupShares]]:
-        """Every part, from the first."""
         for part in self.cells.parts():
             yield part.whole, part.shares(self.selection(part))
 

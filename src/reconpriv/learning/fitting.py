@@ -54,7 +54,6 @@ class Options:
     margins: bool = True
 
     def __post_init__(self) -> None:
-        """Check the confidence level."""
         check_confidence(self.confidence)
 
     @property

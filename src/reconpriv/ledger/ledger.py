@@ -64,7 +64,6 @@ class LedgerCheck:
         return f"All {self.lines:,} lines of {self.name} are as they were written."
 
     def __str__(self) -> str:
-        """The verdict."""
         return self.verdict
 
     def as_dict(self) -> dict[str, Any]:

@@ -18,7 +18,6 @@ class Readable:
     """
 
     def __str__(self) -> str:
-        """The result as text."""
         from reconpriv.show.results.registered import text_of  # noqa: PLC0415 - see above
 
         return text_of(self)

@@ -168,7 +168,6 @@ class RowReader:
     """A stream of Arrow batches, read a given number of rows at a time."""
 
     def __init__(self, batches: pa.RecordBatchReader) -> None:
-        """Read nothing yet."""
         self._batches = batches
         self._held = pa.Table.from_batches([], batches.schema)
 

@@ -214,7 +214,6 @@ class OpenTable:
             self._all_rows[0].close()
 
     def __enter__(self) -> Self:
-        """Use the table in a with statement."""
         return self
 
     def __exit__(
@@ -223,7 +222,6 @@ class OpenTable:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close on the way out."""
         self.close()
 
     def __repr__(self) -> str:

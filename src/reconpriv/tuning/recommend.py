@@ -163,7 +163,6 @@ class Tried:
     no_margins: str
 
     def __add__(self, other: Tried) -> Tried:
-        """Both together."""
         return Tried(self.settings + other.settings, self.refused + other.refused, self.no_margins)
 
 

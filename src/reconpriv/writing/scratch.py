@@ -88,11 +88,9 @@ class Scratch:
             self._clean()
 
     def __enter__(self) -> Path:
-        """The folder, for the duration of a with statement."""
         return self.path
 
     def __exit__(self, *_: object) -> None:
-        """Remove it."""
         self.close()
 
     def lay_aside(self, folder: Path) -> None:

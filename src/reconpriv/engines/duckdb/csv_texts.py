@@ -51,7 +51,6 @@ class CsvTexts(LazyTable):
     can_count = True
 
     def __init__(self, files: list[str], shown: str) -> None:
-        """Read the headers."""
         self._files, self._shown = files, shown
         self._delimiter, names = _header(files[0], shown)
         for file in files[1:]:

@@ -28,7 +28,6 @@ class RemoteFolder:
     """A folder on a file system that Spark writes."""
 
     def __init__(self, session: Session, uri: str) -> None:
-        """Nothing is looked at yet."""
         if session.connect:
             raise OutputError(
                 "Over Spark Connect a release cannot be written to a URI.",

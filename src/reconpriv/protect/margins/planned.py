@@ -35,7 +35,6 @@ class CostPart:
     most: float = 0.0
 
     def __add__(self, other: CostPart) -> CostPart:
-        """Both parts together."""
         return CostPart(
             self.groups + other.groups,
             self.trials + other.trials,

@@ -54,7 +54,6 @@ class Chart:
         return cls(spec, printed, result._repr_html_())
 
     def __repr__(self) -> str:
-        """What it is a chart of."""
         return f"<chart: {' '.join(self.spec['title']['text'])}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:

@@ -98,7 +98,6 @@ class ColumnConverter:
     """Looks at every value of a column, then knows its type and turns values into it."""
 
     def __init__(self, name: str, reading: Reading) -> None:
-        """Nothing has been seen yet."""
         self.name, self.reading = name, reading
         self._fits = True
 

@@ -55,7 +55,6 @@ class Window(io.RawIOBase):
     """A transport file without its first records; closed with :meth:`close` like any file."""
 
     def __init__(self, transport: Transport, skipped: int) -> None:
-        """Leave out this many records."""
         self._header = transport.header
         self._skipped = skipped * transport.record_bytes
         self._stream = transport.path.open("rb")

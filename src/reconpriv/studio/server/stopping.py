@@ -19,7 +19,6 @@ class Stopping:
     """
 
     def __init__(self) -> None:
-        """Nobody has asked yet."""
         self.asked = False
         self._interrupts = False
         self._then: Callable[[], None] = lambda: None

@@ -22,7 +22,6 @@ class WaitingConnections:
     """The connections that are still waiting, longest first."""
 
     def __init__(self) -> None:
-        """There is none yet."""
         self._waiting: dict[Peer, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
 
     def arrive(self, transport: asyncio.Transport) -> None:
