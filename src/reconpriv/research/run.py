@@ -181,6 +181,9 @@ def _facts(population: Population, effort: StudySize, names: list[str]) -> list[
         + (" (a fast run: the shape, not the last digit)." if effort.fast else "."),
         f"Defaults: p = 0.5, ε = 0.5, δ = 0.3, |D| = {size:,}, simplified Chernoff bound. Groups in"
         " which not even one trial is private keep one.",
+        "Names: ε is the tolerance of a policy, δ its doubt, |D| the number of records. UP is"
+        " perturbation alone (sampling rule `none`), RP the paper's algorithm (`paper`). In EDU,"
+        " Education is sensitive, in OCC, Occupation.",
         f"Made with reconpriv {__version__}: `reconpriv experiment {command}`.",
     ]
 
