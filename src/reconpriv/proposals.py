@@ -269,7 +269,8 @@ def _sensitive(facts: ColumnFacts, engine: Engine, *, drop_missing: bool) -> Dec
     if facts.missing and not drop_missing:
         missing = f"missing in {facts.missing:,} of {facts.records:,} records"
         reasons.append(f"{missing}: leave these out, or count them as a value of their own")
-    reasons += _alike(facts.texts)
+    if facts.distinct <= MAX_UNDECLARED_DOMAIN:
+        reasons += _alike(facts.texts)
     return SENSITIVE, "; ".join(reasons), bins
 
 
@@ -409,7 +410,8 @@ def _alike(texts: Sequence[str]) -> list[str]:
     for text in sorted(texts):
         other = seen.setdefault(" ".join(text.casefold().split()), text)
         if other != text:
-            return [f"{other!r} and {text!r} differ only in case or blanks"]
+            both = " and ".join(repr(shortened(one, 40)) for one in (other, text))
+            return [f"{both} differ only in case or blanks"]
     return []
 
 
