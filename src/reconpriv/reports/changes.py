@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from reconpriv.auditing.audit_report import AuditReport
 from reconpriv.auditing.column_risk import AuditFigures, WithoutColumn, change_words
+from reconpriv.cells.cube import Cube
 from reconpriv.messages.numbers import percent
 from reconpriv.messages.remedies import plain_words, worded
+from reconpriv.policy.policy import Policy
 from reconpriv.reports.page import Section, note
 from reconpriv.show.document import Field, Grid, Paragraph, figure, number
-from reconpriv.tuning.columns import WiderBins
+from reconpriv.tuning.columns import figures_of, wider_bins, with_bins
 
 _TITLE = "What coarser columns would do"
 
@@ -31,18 +33,27 @@ class Change:
         return min(unique, risk) >= 0 and max(unique, risk) > 0
 
 
-def section(audit: AuditReport, bins: Sequence[WiderBins]) -> Section:
+def wider(cube: Cube, attribute: int, width: int, policy: Policy, *, k: int) -> Change:
+    """A column of whole numbers in bins of this width."""
+    name = cube.schema.public[attribute].name
+    then = figures_of(with_bins(cube, attribute, width), policy, k=k)
+    return Change(f"{name} in bins of {width:,}", f"put {name} into bins of {width:,}", then)
+
+
+def bin_changes(cube: Cube, policy: Policy, *, k: int) -> tuple[Change, ...]:
+    """Every column of whole numbers in each of the wider bins."""
+    columns = range(len(cube.codes))
+    return tuple(wider(cube, i, w, policy, k=k) for i in columns for w in wider_bins(cube, i))
+
+
+def without(name: str, then: AuditFigures) -> Change:
+    """The table without a column."""
+    return Change(f"without {name}", f"leave out {name}", then)
+
+
+def section(audit: AuditReport, bins: Sequence[Change]) -> Section:
     """Every change with its figures, and in words those that make things better or worse."""
-    changes = [
-        Change(f"{b.column} in bins of {b.width:,}", f"put {b.column} into bins of {b.width:,}",
-               b.figures)
-        for b in bins
-    ]  # fmt: skip
-    changes += [
-        Change(f"without {c.name}", f"leave out {c.name}", c.without)
-        for c in audit.columns
-        if c.without
-    ]
+    changes = [*bins, *(without(c.name, c.without) for c in audit.columns if c.without)]
     if not changes:
         why = worded(audit.columns_note, plain_words) or "There is no column to make coarser."
         return Section("changes", _TITLE, [Paragraph(why)])

@@ -13,8 +13,8 @@ from reconpriv.auditing.single_records import K
 from reconpriv.cells.cube import Cube, collect
 from reconpriv.messages.numbers import label
 from reconpriv.policy.presets import DEFAULT, policy_for
-from reconpriv.reports.changes import Change
-from reconpriv.tuning.columns import figures_of, wider_bins, with_bins, without_column
+from reconpriv.reports.changes import Change, wider, without
+from reconpriv.tuning.columns import figures_of, wider_bins, without_column
 
 if TYPE_CHECKING:
     from reconpriv.table import Table
@@ -45,19 +45,16 @@ def count_columns(table: Table, step: Step) -> ColumnsFound:
     policy = policy_for(DEFAULT.name, cube.schema).policy.unprotected().publishable()
     many = sorted(range(len(cube.codes)), key=lambda i: -len(cube.values[i]))
     compared = sorted(many[:_COMPARED])
-    wider = [(i, width) for i in compared for width in wider_bins(cube, i)]
-    steps = len(compared) + len(wider) + 1
+    widths = [(i, width) for i in compared for width in wider_bins(cube, i)]
+    steps = len(compared) + len(widths) + 1
     now, found = figures_of(cube, policy, k=K), list[Change]()
     names = [column.name for column in cube.schema.public]
-    for i, width in wider:
+    for i, width in widths:
         step(len(found) + 1, steps)
-        then = figures_of(with_bins(cube, i, width), policy, k=K)
-        does = f"put {names[i]} into bins of {width:,}"
-        found.append(Change(f"{names[i]} in bins of {width:,}", does, then))
+        found.append(wider(cube, i, width, policy, k=K))
     for i in compared if len(names) > 1 else ():
         step(len(found) + 1, steps)
-        then = figures_of(without_column(cube, i), policy, k=K)
-        found.append(Change(f"without {names[i]}", f"leave out {names[i]}", then))
+        found.append(without(names[i], figures_of(without_column(cube, i), policy, k=K)))
     left_out = len(names) - len(compared)
     return ColumnsFound(cube.schema.records, now, tuple(found), recoded_in(cube), left_out)
 

@@ -32,7 +32,7 @@ from reconpriv.show.charts.drawing import browser_scripts
 from reconpriv.show.document import Card, Cards, Facts, Headline, Paragraph
 from reconpriv.show.results.record import classes_grid
 from reconpriv.theory.perturbation import PRIOR, local_privacy_level, posterior_limit
-from reconpriv.tuning.columns import CELLS_IN_MEMORY, WiderBins, bin_effects
+from reconpriv.tuning.columns import CELLS_IN_MEMORY
 from reconpriv.writing.file import check_beside, whole_file
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Findings:
     attacks: tuple[AttackResult, ...]
     attack_note: str
     tradeoff: lab.Tradeoff | None
-    bins: tuple[WiderBins, ...]
+    bins: tuple[changes.Change, ...]
     release: Release | None
     source: str
 
@@ -88,9 +88,9 @@ class Survey:
         """Once all groups have passed: attack the cells, make them coarser and run the workload."""
         policy, cube = self._policy, self._kept.cube(self._schema)
         attacks, note = lab.run(cube, policy, audit, progress)
-        bins: tuple[WiderBins, ...] = ()
+        bins: tuple[changes.Change, ...] = ()
         if cube is not None and audit.cells <= CELLS_IN_MEMORY:
-            bins = bin_effects(cube, policy, k=audit.single_records.k)
+            bins = changes.bin_changes(cube, policy, k=audit.single_records.k)
         progress("comparing policies", 0.0)
         tradeoff = lab.tradeoff(cube, policy)
         progress("drawing the report", 0.0)

@@ -35,15 +35,6 @@ class ColumnEffects:
     without: dict[str, WithoutColumn]
 
 
-@dataclass(frozen=True)
-class WiderBins:
-    """A column of whole numbers in bins of a given width, and the figures of the table then."""
-
-    column: str
-    width: int
-    figures: AuditFigures
-
-
 def column_effects(
     cube: Cube,
     policy: Policy,
@@ -89,15 +80,6 @@ def distinct_in(cube: Cube) -> dict[str, int]:
     """How many values each public column has, not counting a missing one."""
     columns = zip(cube.schema.public, cube.values, strict=True)
     return {column.name: len(values) - values.null_count for column, values in columns}
-
-
-def bin_effects(cube: Cube, policy: Policy, *, k: int) -> tuple[WiderBins, ...]:
-    """The effect of wider bins for every column of whole numbers."""
-    return tuple(
-        WiderBins(column.name, width, figures_of(with_bins(cube, i, width), policy, k=k))
-        for i, column in enumerate(cube.schema.public)
-        for width in wider_bins(cube, i)
-    )
 
 
 def figures_of(cube: Cube, policy: Policy, *, k: int) -> AuditFigures:

@@ -22,9 +22,9 @@ from reconpriv.auditing.single_records import unique_without
 from reconpriv.auditing.verdicts import judge
 from reconpriv.cells.cube import collect
 from reconpriv.errors import InputError
-from reconpriv.reports.changes import Change, advice
+from reconpriv.reports.changes import Change, advice, bin_changes
 from reconpriv.reports.internal import find, internal_html
-from reconpriv.tuning.columns import bin_effects, wider_bins, with_bins, without_column
+from reconpriv.tuning.columns import wider_bins, with_bins, without_column
 from reconpriv.tuning.tuner import Tuner
 
 POLICY = rp.Policy(retention=0.5, tolerance=0.5, doubt=0.3)
@@ -313,8 +313,8 @@ def test_bins_merge_groups_as_binning_the_records_does():
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         assert all(map(np.array_equal, found.codes, expected.codes))
         _, private = judge(expected.as_batch(), POLICY, 5)
-        effects = {e.width: e.figures for e in bin_effects(cube, POLICY, k=5)}
-        assert effects[width].violating_groups == int((~private).sum())
+        changes = {one.name: one.figures for one in bin_changes(cube, POLICY, k=5)}
+        assert changes[f"age in bins of {width:,}"].violating_groups == int((~private).sum())
 
 
 def test_packed_codes_do_not_overflow_with_many_columns():
@@ -329,11 +329,13 @@ def test_packed_codes_do_not_overflow_with_many_columns():
 def test_the_report_recommends_only_what_helps(adult):
     found = find(adult, POLICY)
     now, text = found.audit.figures, internal_html(found)
-    worse = {e.width: e.figures for e in found.bins if e.column == "age"}
+    worse = {e.name: e.figures for e in found.bins if e.name.startswith("age in bins of ")}
+    assert worse
     assert all(f.violating_records > now.violating_records for f in worse.values())
     assert "candidate for coarser bins" not in text and "Recommended" not in text
     assert "would put more records at risk" in text
-    assert f"{worse[10].violating_records:,}" in text and f"{worse[10].unique:,}" in text
+    ten = worse["age in bins of 10"]
+    assert f"{ten.violating_records:,}" in text and f"{ten.unique:,}" in text
 
 
 def test_what_helps_is_recommended_with_its_figures():
