@@ -20,7 +20,7 @@ from reconpriv.attacks.attacked_table import AttackedTable, uniforms
 from reconpriv.attacks.differencing import attack_differencing, pairs_of_estimates
 from reconpriv.attacks.granularity import Attempt, attack_granularity, attempt, summary
 from reconpriv.attacks.infer import attack_infer
-from reconpriv.attacks.margin_ratio import attack_margins
+from reconpriv.attacks.margins import attack_margins
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.micro import measure as measure_micro
 from reconpriv.attacks.model import attack_model

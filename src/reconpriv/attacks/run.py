@@ -107,21 +107,20 @@ _ATTACKS = (
     ("side-channels", TABLE, (), "Do the files reveal more than the rows?"),
 )  # fmt: skip
 _ON_RELEASES = ("micro", "pool", "model", "granularity", "side-channels")
-# Modules that are not named after their attack.
-_MODULES = {"margins": "margin_ratio", "side-channels": "side_channels"}
 
 
 def _attack(name: str, on: str, uses: tuple[str, ...], question: str) -> Attack:
-    """``attack_NAME``, and ``guess_from_release``, in a module of this package."""
+    """``attack_NAME``, and ``guess_from_release``, in the module of this name."""
+    own = name.replace("-", "_")
 
     def module() -> Any:
-        return import_module(f"reconpriv.attacks.{_MODULES.get(name, name)}")
+        return import_module(f"reconpriv.attacks.{own}")
 
     def run(table: Table, policy: Policy, how: Effort) -> AttackResult:
         from reconpriv.attacks.attacked_table import AttackedTable
         from reconpriv.engines.base import no_progress
 
-        found: Callable[..., AttackResult] = getattr(module(), f"attack_{name.replace('-', '_')}")
+        found: Callable[..., AttackResult] = getattr(module(), f"attack_{own}")
         given, heard = {field: getattr(how, field) for field in uses}, how.progress or no_progress
         if on == TABLE:
             return found(table, policy, progress=heard, **given)

@@ -95,7 +95,7 @@ def sweep(
     lets one record reveal no more than the current policy does, or than ρ2 if the target sets it.
     ``margins`` lists the ε of margins, None or 0 for none. With margins a setting takes long to
     judge, so larger p and other sampling rules than the current one, unless they are listed, are
-    tried only if the target is not reached without them; otherwise all recommended sizes are. Where
+    tried only if the target is not reached without them; otherwise all recommended rules are. Where
     no margins can be published, settings without are tried instead.
 
     The current policy also says what counts as exposed where the risk of every setting is counted.
@@ -124,9 +124,9 @@ def sweep(
             largest = rounded_down(largest, decimals) or largest
         p_list = sorted({*p_list, largest})
     every_tolerance = usual.tolerances or (in_use.tolerance,)
-    sizes = recommended() if samplings is None else samplings
-    sizes = (sizes,) if isinstance(sizes, str) else tuple(dict.fromkeys(sizes))
-    if not sizes:
+    rules = recommended() if samplings is None else samplings
+    rules = (rules,) if isinstance(rules, str) else tuple(dict.fromkeys(rules))
+    if not rules:
         raise PolicyError("There is no sampling rule to try.")
     shares = [base.exposed_above] if exposed_above is None else exposed_above
     policies = _grid(
@@ -135,14 +135,14 @@ def sweep(
         retention=p_list,
         tolerance=_numbers("tolerance", every_tolerance if tolerances is None else tolerances),
         doubt=_numbers("doubt", usual.doubts if doubts is None else doubts),
-        sampling=sizes,
+        sampling=rules,
     )
     allowed = posterior_allowed(wanted, now)
 
     def first_choice(policy: Policy) -> bool:
         belief = posterior_limit(policy.retention, tuner.schema.domain_size, rho1)
         strong = allowed is None or within_limit(belief, allowed)
-        as_now = policy.sampling == in_use.sampling or in_use.sampling not in sizes
+        as_now = policy.sampling == in_use.sampling or in_use.sampling not in rules
         return (strong or retentions is not None) and (as_now or samplings is not None)
 
     judge = partial(tuner.setting, rho1=rho1, exposing=in_use, risk=risk)

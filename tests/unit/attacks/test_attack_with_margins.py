@@ -35,7 +35,7 @@ from reconpriv.attacks.best_estimate import (
 )
 from reconpriv.attacks.differencing import ROUNDING, attack_differencing
 from reconpriv.attacks.granularity import attempt
-from reconpriv.attacks.margin_ratio import noisy_ratios
+from reconpriv.attacks.margins import noisy_ratios
 from reconpriv.attacks.micro import attack_micro
 from reconpriv.attacks.repeat import attack_repeat
 from reconpriv.attacks.side_channels import release_channels
