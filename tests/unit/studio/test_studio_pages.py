@@ -134,6 +134,41 @@ def test_a_result_that_is_wanted_back_outlasts_what_runs_in_between():
         assert thread.submit(lambda: asyncio.run(run())).result() == "here"
 
 
+def test_what_is_no_longer_wanted_stops_and_can_be_wanted_again():
+    going_on, stopped = threading.Event(), []
+
+    async def run():
+        with ThreadPoolExecutor(1) as pool, reactive.isolate():
+
+            def work(key):
+                assert going_on.wait(60)
+                try:
+                    computation.step(1, 2)
+                except CancelledError:
+                    stopped.append(key)
+                    raise
+                return key
+
+            computation = Computation(pool, work)
+            for wanted in (True, False, True):
+                going_on.clear()
+                computation.request("here")
+                computation.keep(lambda _, wanted=wanted: wanted)
+                going_on.set()
+                while computation.busy():
+                    await asyncio.sleep(0.001)
+                found.append(computation.result("here"))
+                if wanted and len(found) == 1:
+                    computation.request("there")
+                    while computation.busy():
+                        await asyncio.sleep(0.001)
+
+    found = []
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: asyncio.run(run())).result()
+    assert (found, stopped) == (["here", None, "here"], ["here"])
+
+
 def test_a_result_that_does_not_hold_is_greyed_and_busy():
     stale = str(result(tags.p("private"), current=False))
     assert 'aria-busy="true"' in stale

@@ -8,6 +8,7 @@ import pytest
 
 import reconpriv as rp
 from reconpriv.studio.pieces.policy_controls import START, controls_of, policy_of
+from reconpriv.studio.pieces.searches import try_settings, unfinished
 from reconpriv.studio.pieces.targets import (
     TuningRequest,
     advice,
@@ -17,7 +18,6 @@ from reconpriv.studio.pieces.targets import (
     standing,
     suggestion,
 )
-from reconpriv.studio.steps.choose_policy import try_settings, unfinished
 from reconpriv.studio.work.live import Candidate
 from reconpriv.tuning.report import Target
 from studio_workspace import POLICY, setting

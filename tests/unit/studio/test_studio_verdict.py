@@ -15,6 +15,8 @@ from reconpriv.auditing.obstacles import Accepted, People, unique_obstacle
 from reconpriv.auditing.single_records import SingleRecords
 from reconpriv.messages.numbers import percent
 from reconpriv.policy.presets import preset
+from reconpriv.studio.pieces.searches import try_settings
+from reconpriv.studio.pieces.targets import TuningRequest
 from reconpriv.studio.pieces.verdict import (
     columns_table,
     details_cards,
@@ -23,7 +25,7 @@ from reconpriv.studio.pieces.verdict import (
     record_kind,
     verdict_card,
 )
-from reconpriv.studio.steps.choose_policy import TuningRequest, pooled_of, try_settings
+from reconpriv.studio.steps.choose_policy import pooled_of
 from reconpriv.studio.steps.publish import plan_view
 from reconpriv.studio.work.live import Candidate
 from reconpriv.studio.work.plan import DeclaredRoles

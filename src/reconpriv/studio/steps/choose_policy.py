@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from htmltools import Tag, TagList, tags
 from shiny import reactive, ui
@@ -17,21 +15,16 @@ from reconpriv.messages.remedies import worded
 from reconpriv.studio.pieces import policy_controls, targets
 from reconpriv.studio.pieces.parts import button, card, footer, notice
 from reconpriv.studio.pieces.remedy_words import page_words
-from reconpriv.studio.pieces.risk_utility import RiskUtility, legend
-from reconpriv.studio.pieces.targets import DECIMALS, WISHES, TuningRequest, fault_of, suggestion
+from reconpriv.studio.pieces.risk_utility import legend
+from reconpriv.studio.pieces.searches import SECONDS, Sweep, try_settings, unfinished
+from reconpriv.studio.pieces.targets import WISHES, TuningRequest, fault_of, suggestion
 from reconpriv.studio.pieces.verdict import columns_table, details_cards, verdict_card
 from reconpriv.studio.work.background import Computation
 from reconpriv.studio.work.live import Candidate, Live
 from reconpriv.studio.work.workspace import LoadedTable
-from reconpriv.theory.tails.bounds import resolve_bound
-from reconpriv.tuning.report import Setting, Target, TuneReport
-from reconpriv.tuning.sweep import sweep, usual_unless
+from reconpriv.tuning.report import Setting, Target
 from reconpriv.tuning.tuner import Tuner
 
-Step = Callable[[int, int], None]
-_PLAIN_BOUND = "chernoff"
-# How long a search may take unasked.
-SECONDS = 4.0
 _POLL_SECONDS = 0.25
 START = {**policy_controls.START, "max_error": 0.1}
 STEP = 3
@@ -74,23 +67,6 @@ def panel(draft: dict[str, Any]) -> Tag:
     )
 
 
-class Sweep(NamedTuple):
-    """Many settings around a policy, and their picture if any can be published.
-
-    ``tried`` and ``settings`` say how many of how many: a search ends when its time is over.
-    """
-
-    report: TuneReport
-    chart: RiskUtility | None
-    tried: int = 0
-    settings: int = 0
-
-    @property
-    def whole(self) -> bool:
-        """Whether no setting was left out."""
-        return self.tried >= self.settings
-
-
 def setting_of(one: Candidate) -> Setting:
     """What a policy would do to a table, from its cells in memory."""
     tuner = one.loaded.tuner
@@ -101,42 +77,6 @@ def pooled_of(one: Candidate) -> float:
     """The share of people, by a publication in memory."""
     tuner = one.loaded.tuner
     return pooled_share(tuner.cube, one.policy.on(tuner.schema))
-
-
-def try_settings(request: TuningRequest, step: Step = lambda *_: None) -> Sweep:
-    """Many settings around a policy, as many as the time allows; ``step`` may cancel the search."""
-    begun, course = time.monotonic(), (0, 0)
-    until = begun + request.seconds
-
-    def go_on(tried: int, settings: int) -> bool:
-        nonlocal begun, course
-        course = tried, settings
-        step(tried, settings)
-        # If the next one takes as long as the last, it would end too late.
-        last, begun = begun, time.monotonic()
-        if tried and begun + (begun - last) > until:
-            return False
-        course = tried + 1, settings
-        return True
-
-    tuner = request.candidate.loaded.tuner
-    policy = request.candidate.policy.on(tuner.schema)
-    # What one record reveals depends on p alone; without sampling that is quick to compute.
-    plain = replace(policy, bound=_PLAIN_BOUND, sampling="none", margins=None)
-    # The policy's bound, if settings with a sample can use it.
-    bound = policy.tail_bound if policy.tail_bound.sizes_classes else resolve_bound(_PLAIN_BOUND)
-    # Without exact tails, settings with and without margins are judged quickly.
-    both = [None, usual_unless(policy)]
-    report = sweep(
-        tuner,
-        margins=None if bound.exact else both,
-        target=request.searched(tuner.setting(plain).posterior),
-        bound=bound,
-        current=policy,
-        decimals=DECIMALS,
-        go_on=go_on,
-    )
-    return Sweep(report, RiskUtility.of(report), *course)
 
 
 class PolicyResults:
@@ -201,7 +141,6 @@ def serve(live: Live) -> None:
 
 def _serve_work(live: Live, results: PolicyResults) -> None:
     """Figures at once; the sweep and the audit once the dials are at rest."""
-    input = live.input
     # The candidate once no dial moves.
     rested: reactive.Value[Candidate | None] = reactive.value(None)
     live.on("still", lambda: rested.set(live.candidate))
@@ -213,12 +152,24 @@ def _serve_work(live: Live, results: PolicyResults) -> None:
         if live.step() == STEP:
             results.tuners.request(live.loaded())
 
-    # Before the sweep: a verdict is shown only once single records and columns are known.
+    # At first together with the figures: a verdict is shown only once single records and columns
+    # are known. Later the figures come first, because each would slow the other.
     @reactive.effect
-    @reactive.event(input.still, live.loaded, live.step)
     def _() -> None:
-        if live.step() in (STEP, STEP + 1):
-            live.audits.request(live.candidate)
+        one, step = live.candidate, live.step()
+        if one is None or step not in (STEP, STEP + 1):
+            return
+        judged = (results.settings.result(one), results.settings.fault(one),
+                  results.tuners.fault(one.loaded))  # fmt: skip
+        if step > STEP or live.latest(live.audits) is None or (rested() == one and any(judged)):
+            live.audits.request(one)
+
+    # What runs for another policy would slow the figures of this one.
+    @reactive.effect(priority=1)
+    def _() -> None:
+        one = live.candidate
+        results.sweeps.keep(lambda request: request.candidate == one)
+        results.columns.keep(lambda candidate: candidate == one)
 
     @reactive.effect
     def _() -> None:
@@ -236,7 +187,19 @@ def _serve_work(live: Live, results: PolicyResults) -> None:
         if results.settings.result(one) is None or rested() != one:
             return
         results.sweeps.request(wanted)
-        if quickly_pooled(one.loaded.tuner.cube):
+
+    # After the sweep, which it would slow, and it cannot be cancelled.
+    @reactive.effect
+    def _() -> None:
+        wanted = results.request()
+        if wanted is None or live.step() != STEP:
+            return
+        one = wanted.candidate
+        if results.settings.result(one) is None or rested() != one:
+            return
+        searched = (fault_of(wanted.target), results.sweeps.result(wanted),
+                    results.sweeps.fault(wanted))  # fmt: skip
+        if any(searched) and quickly_pooled(one.loaded.tuner.cube):
             results.pooled.request(one)
 
 
@@ -303,15 +266,6 @@ def _serve_picture(live: Live, results: PolicyResults) -> None:
 def no_picture(fault: str) -> str:
     """Why settings cannot be tried out."""
     return f"There is no picture: {fault}" if fault else ""
-
-
-def unfinished(found: Sweep) -> Tag:
-    """That a search has left settings out, and how to try them."""
-    words = (
-        f"Only {found.tried:,} of {found.settings:,} settings were tried, those closest to yours:"
-        f" more take longer than {SECONDS:g} seconds."
-    )
-    return tags.div(notice(words, "info"), button("try_all", "Try the others"), class_="unfinished")
 
 
 def _serve_targets(live: Live, results: PolicyResults) -> None:

@@ -96,6 +96,7 @@ class Computation(Generic[K, T]):
         """``work`` makes the result for a key, in a thread of the pool."""
         self._work = work
         self._requested: K | None = None
+        self._abandoned = False
         self.progress = (0, 0)
         self._outcome: reactive.Value[Computed[K, T] | Failed[K] | None] = reactive.value(None)
         # Cancelled work leaves the former outcome in its place.
@@ -111,14 +112,19 @@ class Computation(Generic[K, T]):
         there = known if known is not None and known.key == key else None
         if (busy and self._requested == key) or (there and not busy):
             return
-        self._requested, self.progress = key, (0, 0)
+        self._requested, self._abandoned, self.progress = key, False, (0, 0)
         # What runs for another key would take the place of the result that is there.
         self._job.start(lambda: there or self._computed(key))
 
+    def keep(self, wanted: Callable[[K], bool]) -> None:
+        """Go on with what runs only if it is still wanted: other work need not wait for it."""
+        if self._requested is not None and not wanted(self._requested):
+            self._requested, self._abandoned = None, True
+
     def step(self, done: int, steps: int) -> None:
-        """For the work itself: how far it is; it is cancelled here if something else is wanted."""
+        """For the work itself: how far it is; it is cancelled here if it is no longer wanted."""
         self.progress = (done, steps)
-        if self._job.superseded:
+        if self._abandoned or self._job.superseded:
             raise CancelledError
 
     def _computed(self, key: K) -> Computed[K, T] | Failed[K]:
