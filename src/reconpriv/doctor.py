@@ -21,6 +21,7 @@ from reconpriv.extras import Requirement, install_command, installed, requiremen
 _JAVA = 17
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "microsoft-edge", "open")
 _USES = {
+    "all": "all of the following",
     "query": "count queries in SQL",
     "report": "reports with charts",
     "studio": "the studio, a local web app",

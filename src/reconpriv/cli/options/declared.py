@@ -76,12 +76,17 @@ def shared(declared: Any, *more: Any, parse: Parse | None = None, **further: Any
     return dataclasses.field(default=default, metadata={"declared": declared, "parse": parse})
 
 
-def arguments(options: Any) -> dict[str, Any]:
-    """The fields of a dataclass of options as arguments in Python, parsed as was declared."""
-    found = dict(vars(options))
+def arguments(options: Any, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Fields of a dataclass of options, or these, as arguments in Python, parsed as was declared.
+
+    Parsing may read a file, which could be a pipe: do it once.
+    """
+    found = {}
     for one in dataclasses.fields(options):
-        if parse := one.metadata["parse"]:
-            found[one.name] = parse(option_name(one.metadata["declared"]), found[one.name])
+        if names is None or one.name in names:
+            value, parse = getattr(options, one.name), one.metadata["parse"]
+            name = option_name(one.metadata["declared"])
+            found[one.name] = value if parse is None else parse(name, value)
     return found
 
 

@@ -171,7 +171,8 @@ class PolicyOptions:
         """The field of a policy that the options stand for, if any was given; 0 is none."""
         from reconpriv.policy.margin_settings import DELTA, Margins
 
-        epsilon, rho, delta, tables = given = [arguments(self)[name] for name in _MARGINS]
+        said = arguments(self, _MARGINS)
+        epsilon, rho, delta, tables = given = [said[name] for name in _MARGINS]
         if epsilon is not None and rho is not None:
             raise PolicyError("Give either --margins or --margins-rho, not both.")
         if given == [None] * len(_MARGINS):
