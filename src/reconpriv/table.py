@@ -30,7 +30,7 @@ from reconpriv.messages.arguments import checked_methods
 from reconpriv.policy.old_names import takes_old_lists
 from reconpriv.policy.policy import Policy
 from reconpriv.policy.presets import policy_for
-from reconpriv.tables.audited import Watcher
+from reconpriv.tables.audited import BatchWatcher
 from reconpriv.tables.opened import OpenTable
 from reconpriv.theory.tails.bounds import Bound, TailBound
 from reconpriv.tuning.tuner import Tuner
@@ -60,7 +60,7 @@ class Table(OpenTable):
         keep_giveaway: Iterable[str] = (),
         max_unique: float = MAX_UNIQUE,
         progress: Progress = no_progress,
-        watch: Sequence[Watcher] = (),
+        watch: Sequence[BatchWatcher] = (),
     ) -> AuditReport:
         """Test micro groups (Corollary 2), single records and columns against the policy.
 

@@ -27,7 +27,7 @@ from reconpriv.sources.column_names import free_name
 ROW, COLUMN, ALL = "row", "column", "all"
 CELL, ROW_TOTAL, COLUMN_TOTAL, TOTAL = "cell", "row total", "column total", "total"
 
-Key = tuple[Value, ...] | None  # None stands for a total
+CellKey = tuple[Value, ...] | None  # None stands for a total
 _A_TOTAL = WITHOUT_MODEL.format(reason="it is a total")
 _HINT = 'For example 100 (records) or "20%" (of the estimate).'
 _SHARE_HINT = 'For example 0.1 or "10%", which are ten percentage points.'
@@ -160,27 +160,27 @@ class TwoWay(Tabular):
     limit: tuple[str, ...] = ()
 
     @cached_property
-    def grid(self) -> dict[tuple[Key, Key], CrosstabCell]:
+    def grid(self) -> dict[tuple[CellKey, CellKey], CrosstabCell]:
         """Cells by the values of their row and of their column; a total has None."""
         return {(self._row(one), self._column(one)): one for one in self.cells}
 
-    def _row(self, cell: CrosstabCell) -> Key:
+    def _row(self, cell: CrosstabCell) -> CellKey:
         if cell.part in (COLUMN_TOTAL, TOTAL):
             return None
         return tuple(cell.labels[name] for name in self.rows)
 
-    def _column(self, cell: CrosstabCell) -> Key:
+    def _column(self, cell: CrosstabCell) -> CellKey:
         if self.columns and cell.part in (ROW_TOTAL, TOTAL):
             return None
         return tuple(cell.labels[name] for name in self.columns)
 
     @cached_property
-    def row_keys(self) -> list[Key]:
+    def row_keys(self) -> list[CellKey]:
         """The rows in their order, the total last."""
         return _total_last(dict.fromkeys(map(self._row, self._in_order(self.rows))))
 
     @cached_property
-    def column_keys(self) -> list[Key]:
+    def column_keys(self) -> list[CellKey]:
         """The columns in their order, the total last."""
         return _total_last(dict.fromkeys(map(self._column, self._in_order(self.columns))))
 
@@ -211,7 +211,7 @@ class TwoWay(Tabular):
         return pa.Table.from_arrays(arrays, names=names)
 
 
-def _total_last(keys: dict[Key, None]) -> list[Key]:
+def _total_last(keys: dict[CellKey, None]) -> list[CellKey]:
     return sorted(keys, key=lambda key: key is None)
 
 

@@ -25,7 +25,7 @@ from reconpriv.writing.scratch import uninterrupted
 
 ROWS_PER_ROW_GROUP = 1 << 20
 
-Column = Encoded | Ints
+FileColumn = Encoded | Ints
 
 
 def rows_per_row_group(columns: int) -> int:
@@ -56,14 +56,14 @@ class RecordFile:
         self._rows_per_file = rows_per_file
         self._rows_per_row_group = min(rows_per_row_group(len(names)), rows_per_file)
         self._finished: list[WrittenFile] = []
-        self._pending: list[tuple[list[Column], Ints]] = []
+        self._pending: list[tuple[list[FileColumn], Ints]] = []
         self._pending_rows = 0
         self._rows = 0
         self._sink: Any = None
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._last: Future[None] | None = None
 
-    def add(self, columns: Sequence[Column], counts: Ints | None = None) -> None:
+    def add(self, columns: Sequence[FileColumn], counts: Ints | None = None) -> None:
         """Append rows, each as often as its count says (once by default)."""
         if counts is None:
             first = columns[-1]
@@ -109,7 +109,7 @@ class RecordFile:
                 with suppress(Exception):
                     self._sink.close()
 
-    def _submit(self, rows: list[tuple[list[Column], Ints]]) -> None:
+    def _submit(self, rows: list[tuple[list[FileColumn], Ints]]) -> None:
         table = self._table(rows)  # while the one before is written
         self._wait()
         # An interrupt as the pool starts its thread would let the pool forget about it, and
@@ -122,9 +122,9 @@ class RecordFile:
             self._last.result()
             self._last = None
 
-    def _take(self, rows: int) -> list[tuple[list[Column], Ints]]:
+    def _take(self, rows: int) -> list[tuple[list[FileColumn], Ints]]:
         """Take exactly this many rows off the front, splitting a count if need be."""
-        taken: list[tuple[list[Column], Ints]] = []
+        taken: list[tuple[list[FileColumn], Ints]] = []
         missing = rows
         while missing:
             columns, counts = self._pending[0]
@@ -147,7 +147,7 @@ class RecordFile:
         self._pending_rows -= rows
         return taken
 
-    def _table(self, rows: list[tuple[list[Column], Ints]]) -> pa.Table:
+    def _table(self, rows: list[tuple[list[FileColumn], Ints]]) -> pa.Table:
         counts = np.concatenate([part for _, part in rows])
         arrays = [
             _expand([columns[i] for columns, _ in rows], counts) for i in range(len(self._names))
@@ -184,13 +184,13 @@ def describe_file(path: Path, rows: int) -> WrittenFile:
     return WrittenFile(path.name, rows, path.stat().st_size, digest)
 
 
-def _cut(column: Column, rows: slice) -> Column:
+def _cut(column: FileColumn, rows: slice) -> FileColumn:
     if isinstance(column, Encoded):
         return Encoded(column.codes[rows], column.values)
     return column[rows]
 
 
-def _expand(parts: list[Column], counts: Ints) -> pa.Array:
+def _expand(parts: list[FileColumn], counts: Ints) -> pa.Array:
     """Join the parts of a column and repeat its rows; text stays dictionary-encoded."""
     if not isinstance(parts[0], Encoded):
         return pa.array(np.repeat(np.concatenate(parts), counts))  # type: ignore[arg-type]

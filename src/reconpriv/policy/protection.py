@@ -26,7 +26,7 @@ MERGED = "merge"
 HOW = "Give a width (10), borders (0,18,65), * to ignore the column, merge, or a file of groups."
 _IGNORED_WORD = "ignored"
 
-Declared = Bins | Recoding | str
+DeclaredColumn = Bins | Recoding | str
 """What was said about a column: bins, groups, to ignore it, or to merge what is alike."""
 
 
@@ -34,7 +34,7 @@ Declared = Bins | Recoding | str
 class Protection:
     """How each column is coarsened; the others stay as they are."""
 
-    columns: tuple[tuple[str, Declared], ...]
+    columns: tuple[tuple[str, DeclaredColumn], ...]
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
@@ -96,7 +96,7 @@ def as_protection(protect: Protection | Mapping[str, Any] | None) -> Protection:
     )
 
 
-def _declared(name: str, said: Any) -> Declared:
+def _declared(name: str, said: Any) -> DeclaredColumn:
     if isinstance(said, str):
         text = said.strip()
         if text in (IGNORED, MERGED):
@@ -123,7 +123,7 @@ def _bins(name: str, said: Any) -> Bins:
     return found
 
 
-def _written(declared: Declared) -> Any:
+def _written(declared: DeclaredColumn) -> Any:
     if isinstance(declared, str):
         return declared
     if isinstance(declared, Bins):

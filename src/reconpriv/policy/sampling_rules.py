@@ -43,7 +43,7 @@ class ClassedGroups:
 
 
 # From the largest exposed frequency of each group (0 if nothing is exposed) to its class.
-Classes = Callable[[Floats, "Policy"], Floats]
+ClassFunction = Callable[[Floats, "Policy"], Floats]
 # The most trials that each group may have.
 Limit = Callable[[ClassedGroups, "Policy"], Floats]
 
@@ -164,8 +164,8 @@ class SamplingRule:
     tells: str
     for_analysts: str
     method: str
-    classes: Classes | None = one_class
-    starts: Classes = start_of_one_class
+    classes: ClassFunction | None = one_class
+    starts: ClassFunction = start_of_one_class
     limit: Limit = whole_size
     samples: bool = True
     trials_public: bool = True

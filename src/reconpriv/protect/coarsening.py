@@ -31,7 +31,7 @@ from reconpriv.policy.protection import (
     MERGED,
     NO_COARSENING,
     Coarsening,
-    Declared,
+    DeclaredColumn,
     as_interval,
     coarse_labels,
 )
@@ -105,7 +105,7 @@ def _groups(codes: list[NDArray[np.int32]], groups: int) -> tuple[NDArray[np.int
 
 
 Count = Callable[[Iterator[CellBatch]], "list[ValueCounts]"]
-MapGroups = Callable[[Count], "list[list[ValueCounts]]"]
+MapCounts = Callable[[Count], "list[list[ValueCounts]]"]
 """Applies a function to all groups, at once or part by part."""
 
 
@@ -120,7 +120,7 @@ class ValueCounts:
     counts: Ints
 
 
-def find_coarsening(policy: Policy, schema: Schema, map_groups: MapGroups, key: Key) -> Coarsening:
+def find_coarsening(policy: Policy, schema: Schema, map_groups: MapCounts, key: Key) -> Coarsening:
     """What a policy makes of each column, which depends on its values.
 
     Only a merge looks at sensitive values, and only at randomised ones; ``key`` randomises them.
@@ -192,7 +192,7 @@ def _joined(parts: Sequence[ValueCounts]) -> ValueCounts:
 
 
 def _declared(
-    column: Column, fine: Recoding | None, said: Declared, known: pa.Array
+    column: Column, fine: Recoding | None, said: DeclaredColumn, known: pa.Array
 ) -> tuple[Recoding, str]:
     values = python_values(known, column.name)
     recoding = _bins(column, fine, said, values) if isinstance(said, Bins) else said

@@ -22,7 +22,7 @@ from reconpriv.tables.opened import OpenTable
 from reconpriv.tuning.columns import CELLS_IN_MEMORY, column_effects, distinct_in
 from reconpriv.tuning.hints import hints_of
 
-Watcher = Callable[[CellBatch], None]
+BatchWatcher = Callable[[CellBatch], None]
 """Called with every batch of whole groups as it passes."""
 
 
@@ -43,7 +43,7 @@ def audit_table(
     k: int,
     columns: bool | None,
     progress: Progress,
-    watch: Sequence[Watcher],
+    watch: Sequence[BatchWatcher],
 ) -> AuditReport:
     """Test the groups that a policy makes a promise about, single records and columns."""
     kept = accepted.identifiers
@@ -154,7 +154,7 @@ def _with_columns(
 
 
 def _seen(
-    batches: Iterable[CellBatch], watch: Sequence[Watcher], keep: Sequence[Watcher]
+    batches: Iterable[CellBatch], watch: Sequence[BatchWatcher], keep: Sequence[BatchWatcher]
 ) -> Iterator[CellBatch]:
     """Batches as they pass; ``watch`` sees protection groups, ``keep`` micro groups."""
     for batch in batches:

@@ -240,7 +240,7 @@ class Sampled(NamedTuple):
     extra: Floats
 
 
-def _by_share(cube: Cube, questions: Questions, group_rows: Pairs) -> QueryVariances:
+def _by_share(cube: Cube, questions: Questions, group_rows: RowPairs) -> QueryVariances:
     """The same by protection groups: a query holds a share of each, and of each of its cells."""
     whole, m = cube.whole, cube.schema.domain_size
     part, micro = (np.concatenate(column) for column in zip(*group_rows, strict=True))
@@ -274,7 +274,7 @@ def _by_share(cube: Cube, questions: Questions, group_rows: Pairs) -> QueryVaria
     )
 
 
-def _incidence(pairs: Pairs, columns: int, share: Floats | None = None) -> QueryIncidence:
+def _incidence(pairs: RowPairs, columns: int, share: Floats | None = None) -> QueryIncidence:
     row = np.concatenate([rows for rows, _ in pairs])
     column = np.concatenate([found for _, found in pairs])
     order = np.argsort(column, kind="stable")
@@ -284,10 +284,12 @@ def _incidence(pairs: Pairs, columns: int, share: Floats | None = None) -> Query
     )
 
 
-Pairs = list[tuple[Ints, Ints]]
+RowPairs = list[tuple[Ints, Ints]]
 
 
-def _match(cube: Cube, workload: Workload, batch: CellBatch) -> tuple[Questions, Pairs, Pairs]:
+def _match(
+    cube: Cube, workload: Workload, batch: CellBatch
+) -> tuple[Questions, RowPairs, RowPairs]:
     """One attribute set at a time: a group satisfies at most one public half of each."""
     m = cube.schema.domain_size
     codes = np.stack([column.astype(np.int64) for column in cube.codes])
@@ -298,8 +300,8 @@ def _match(cube: Cube, workload: Workload, batch: CellBatch) -> tuple[Questions,
     values: list[Ints] = []
     shown: list[Ints] = []
     used: list[tuple[int, ...]] = []
-    group_pairs: Pairs = []
-    cell_pairs: Pairs = []
+    group_pairs: RowPairs = []
+    cell_pairs: RowPairs = []
     parts = 0
     for one in np.argsort(first).tolist():
         attributes = tuple(np.flatnonzero(sets[:, one]).tolist())

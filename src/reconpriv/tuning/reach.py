@@ -108,7 +108,7 @@ def excesses(setting: Setting, target: Target) -> dict[str, float]:
     return {name: miss for name, miss in found.items() if miss is not None}
 
 
-Measure = Callable[[Setting], Setting]
+MeasurePooling = Callable[[Setting], Setting]
 """What adds to a setting the figure of an adversary who pools groups."""
 
 
@@ -117,7 +117,7 @@ class Search:
     """The settings of a sweep; what pooling tells is measured where a target limits it."""
 
     settings: Sequence[Setting]
-    measure: Measure
+    measure: MeasurePooling
     _measured: dict[Policy, Setting] = field(default_factory=dict, repr=False)
 
     @property

@@ -12,7 +12,15 @@ from reconpriv.errors import PolicyError
 from reconpriv.messages.shares import check_relative_error, check_share, got
 from reconpriv.theory.perturbation import PRIOR
 from reconpriv.tuning import sentences as words
-from reconpriv.tuning.reach import ROUNDING, Measure, Search, excess, missed, obstacles, within
+from reconpriv.tuning.reach import (
+    ROUNDING,
+    MeasurePooling,
+    Search,
+    excess,
+    missed,
+    obstacles,
+    within,
+)
 from reconpriv.tuning.report import BlockingGoal, NextStep, Setting, Target, TuneReport
 from reconpriv.tuning.tuner import Tuner
 
@@ -173,7 +181,7 @@ def report_on(
     with_margins: Setting | None,
     target: Target,
     rho1: float,
-    measure: Measure,
+    measure: MeasurePooling,
 ) -> TuneReport:
     """Recommend a setting, or say what it would take; ``measure`` those that are described.
 

@@ -17,7 +17,7 @@ from reconpriv.policy.presets import DEFAULT, no_margins_reason
 from reconpriv.policy.sampling_rules import recommended
 from reconpriv.theory.perturbation import PRIOR, posterior_limit, retention_for_privacy
 from reconpriv.theory.tails.bounds import Bound, TailBound
-from reconpriv.tuning.reach import Measure, within_limit
+from reconpriv.tuning.reach import MeasurePooling, within_limit
 from reconpriv.tuning.recommend import (
     CLEARLY,
     EQUAL,
@@ -271,7 +271,7 @@ def _judged(
     return [found[i] for i in sorted(found)], refused
 
 
-def _measuring(pooled: Callable[[Policy], float] | None) -> Measure:
+def _measuring(pooled: Callable[[Policy], float] | None) -> MeasurePooling:
     """What adds the figure of pooling to a setting, if it is wanted; each is measured once."""
     if pooled is None:
         return lambda setting: setting

@@ -27,6 +27,10 @@ def test_a_class_name_means_one_thing():
         name for text in SOURCES.values() for name in re.findall(r"^class (\w+)", text, re.M)
     )
     assert not [name for name, times in names.items() if times > 1]
+    others = {
+        name for text in SOURCES.values() for name in re.findall(r"^([A-Z][a-z]\w*) = ", text, re.M)
+    }
+    assert not names.keys() & others
 
 
 def named(node: ast.AST) -> str:

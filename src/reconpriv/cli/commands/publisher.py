@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reconpriv.policy.policy import Policy
     from reconpriv.release.to_database import DatabaseTarget
     from reconpriv.table import Table
-    from reconpriv.tables.audited import Watcher
+    from reconpriv.tables.audited import BatchWatcher
 
 _SQL_NOTE = (
     "reconpriv cannot know what --sql did to a column: if it was binned there, it is counted"
@@ -108,7 +108,7 @@ def audit(
         bar.records = opened.schema.records
         suited = policy_options.on(policy, opened.schema)
         policy = opened.fitted(suited.policy)
-        watch: list[Watcher] = []
+        watch: list[BatchWatcher] = []
         if groups is not None:
             watch.append(stack.enter_context(_groups_file(groups, opened, policy, exact_tails)))
         if report_file is not None:
@@ -136,7 +136,7 @@ def audit(
 
 
 @contextlib.contextmanager
-def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Iterator[Watcher]:
+def _groups_file(path: Path, table: Table, policy: Policy, exact: bool) -> Iterator[BatchWatcher]:
     """What writes every audited group, with its verdict, to a file."""
     from reconpriv.auditing.verdicts import verdict_table
     from reconpriv.writing.group_file import groups_file

@@ -22,7 +22,7 @@ from typer.models import ParameterInfo
 
 from reconpriv.cli.options.choices import one_of, registered
 
-Command = Callable[..., Any]
+CommandFunction = Callable[..., Any]
 Parse = Callable[[str, Any], Any]
 """From the name of an option and its value to the argument in Python."""
 REQUIRED = ...
@@ -109,13 +109,13 @@ def optional(options: type, field: str) -> Any:
 
 def taking(
     *, left_out: Sequence[str] = (), instead: Mapping[str, Any] | None = None
-) -> Callable[[Command], Command]:
+) -> Callable[[CommandFunction], CommandFunction]:
     """Replace each parameter whose type is a dataclass of options with its fields.
 
     ``left_out`` are fields that the command has no use for, ``instead`` declares others anew.
     """
 
-    def replaced(command: Command) -> Command:
+    def replaced(command: CommandFunction) -> CommandFunction:
         own = get_type_hints(command)
         parameters: list[inspect.Parameter] = []
         holders: dict[str, list[str]] = {}
@@ -141,7 +141,7 @@ def taking(
     return replaced
 
 
-def signed(command: Command, parameters: Sequence[inspect.Parameter]) -> Command:
+def signed(command: CommandFunction, parameters: Sequence[inspect.Parameter]) -> CommandFunction:
     """The command with these parameters, from which Typer makes arguments and options."""
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}

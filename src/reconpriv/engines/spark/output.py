@@ -34,7 +34,7 @@ from reconpriv.protect.watched import Watched
 Finish = Callable[[Any, FileRows], Sequence[dict[str, Any]]]
 """Writes files from rows sorted by (file, start); returns (file, rows, bytes, sha256) of each."""
 
-Totals = dict[str, int]
+PartTotals = dict[str, int]
 """Of a part: its number, rows, and what a publication counts for its publisher."""
 
 FILE_COLUMNS = {"file": "bigint", "rows": "bigint", "bytes": "bigint", "sha256": "string"}
@@ -110,7 +110,7 @@ def write_release(
         staged = _stage(session, published, f"{staging}/published")
         staged = _heard(staged, task)
 
-        def numbered(rows: Any, public: Sequence[str], name: str) -> tuple[Any, list[Totals]]:
+        def numbered(rows: Any, public: Sequence[str], name: str) -> tuple[Any, list[PartTotals]]:
             """Some of the groups in order, with their places."""
             ordered = rows.coalesce(1)
             if public:
@@ -200,7 +200,7 @@ def _stage(session: Session, frame: Any, path: str) -> Any:
     return session.spark.read.schema(frame.schema).parquet(escaped)
 
 
-def _part_totals(numbered: Any, layout: Layout) -> list[Totals]:
+def _part_totals(numbered: Any, layout: Layout) -> list[PartTotals]:
     """Totals of each part, in the order of the parts."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark's own custom; an extra
 
@@ -210,7 +210,7 @@ def _part_totals(numbered: Any, layout: Layout) -> list[Totals]:
     return sorted(table.to_pylist(), key=lambda total: total["part"])
 
 
-def _bases(session: Session, totals: list[Totals]) -> Any:
+def _bases(session: Session, totals: list[PartTotals]) -> Any:
     """How many rows and groups come before each part."""
     bases, rows, groups = [], 0, 0
     for total in totals:
@@ -222,7 +222,7 @@ def _bases(session: Session, totals: list[Totals]) -> Any:
     ).hint("broadcast")
 
 
-def _files(totals: list[Totals], what: str, layout: Layout) -> int:
+def _files(totals: list[PartTotals], what: str, layout: Layout) -> int:
     """How many files it takes to hold all rows, or all groups."""
     return -(-sum(total[what] for total in totals) // layout.rows_per_file)
 

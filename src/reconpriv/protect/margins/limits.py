@@ -44,7 +44,7 @@ from reconpriv.theory.margins.row_spectrum import (
 # The smallest excess: most groups hold no exposed value more often than twice as expected.
 TYPICAL_EXCESS = 2.0
 # From frequencies of a value in some of the groups to the trials that are left beside the class.
-Room = Callable[[Floats, Ints], Floats]
+RoomBeside = Callable[[Floats, Ints], Floats]
 # So many of the rows that were left out are tried again, fewer if that takes long.
 _BROUGHT_BACK = 32
 _OPERATIONS = 2e9
@@ -186,7 +186,7 @@ class MarginWorth:
             domain_size=self.domain_size,
         )
 
-    def _room(self, groups: Candidates) -> Room:
+    def _room(self, groups: Candidates) -> RoomBeside:
         """By how much the limit of a value exceeds that of its group's class."""
         if self.policy.tail_bound.exact:
             return lambda mine, _some: np.zeros(mine.size)

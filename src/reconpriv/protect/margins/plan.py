@@ -34,10 +34,10 @@ from reconpriv.theory.margins.discrete_gaussian import check_variance
 from reconpriv.theory.margins.main_effects import shrunken
 
 # Applies a function to all groups, at once or part by part.
-MapGroups = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginPart]]
+MapMargins = Callable[[Callable[[Iterator[CellBatch]], MarginPart]], list[MarginPart]]
 
 
-def count_margins(map_groups: MapGroups, policy: Policy, schema: Schema) -> MarginTotals:
+def count_margins(map_groups: MapMargins, policy: Policy, schema: Schema) -> MarginTotals:
     """Count the margins that a policy asks for, in one pass over the groups, if there are any."""
     margins = policy.wanted_margins
     tables = wanted_tables(margins, schema)
@@ -54,7 +54,7 @@ def count_margins(map_groups: MapGroups, policy: Policy, schema: Schema) -> Marg
 
 
 def planned_margins(
-    map_groups: MapGroups, policy: Policy, schema: Schema, key: Key | None
+    map_groups: MapMargins, policy: Policy, schema: Schema, key: Key | None
 ) -> MarginPlan:
     """The margins that a policy asks for; an empty plan if it asks for none, or none is left."""
     plan = plan_margins(count_margins(map_groups, policy, schema), policy, schema, key)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,7 @@ from reconpriv.protect.margins.candidates import (
     candidates_of,
     may_exceed,
 )
-from reconpriv.theory.arrays import Floats, Ints
+from reconpriv.theory.arrays import Floats, Ints, T
 
 # Estimates hold one matrix of rows x rows per sensitive value: at most this many numbers.
 MOST_NUMBERS = 1 << 27
@@ -36,7 +35,6 @@ _BYTES = 4  # of each of them
 _PACKED_BITS = 21  # of a value's code, so that three attributes fit into a word
 
 Attributes = tuple[int, ...]
-Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -405,7 +403,7 @@ def _too_large(attributes: Attributes, schema: Schema) -> PolicyError:
     )
 
 
-def _grown(array: NDArray[Number], shape: tuple[int, int]) -> NDArray[Number]:
+def _grown(array: NDArray[T], shape: tuple[int, int]) -> NDArray[T]:
     """The array with room for more rows and columns."""
     if array.shape == shape:
         return array
