@@ -28,7 +28,7 @@ def shoot(page, folder, name):
         warnings.warn("Without pillow the files are three times as large.", stacklevel=2)
         return
     # A screen has few colours: a palette makes the file a third of its size.
-    Image.open(file).convert("RGB").quantize(128).save(file, optimize=True)
+    Image.open(file).convert("RGB").quantize(256).save(file, optimize=True)
 
 
 def walk(page):

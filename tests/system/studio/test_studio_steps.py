@@ -211,6 +211,12 @@ def test_an_emptied_box_is_marked_and_nothing_can_be_published(page, workspace, 
     page.click("#back_4")
     box.fill("0")
     expect(fault).to_contain_text("must be above 0")
+    # Whoever does not know what to enter can go back to the preset.
+    page.click("#preset_again")
+    expect(box).to_have_value("0.5")
+    current_verdict(page)
+    box.fill("0")
+    expect(fault).to_contain_text("must be above 0")
     # The slider fills the box.
     set_dial(page, "tolerance", "0.4")
     expect(box).to_have_value("0.4")

@@ -94,6 +94,9 @@ def test_a_chart_for_a_phone_leaves_the_figures_to_a_table(release):
     wide, slim = answer_chart(table), answer_chart(table, room=SLIM)
     assert (texts(wide), texts(slim)) == (["label", "words"], ["label"])
     assert max(map(len, slim["title"]["subtitle"])) <= 44 < max(map(len, wide["title"]["subtitle"]))
+    compared = release.compare("Sex = 'F'", "Sex = 'M'", job="nurse")
+    axis = '"title": ["difference of the shares,", "in percentage points"]'
+    assert axis in json.dumps(answer_chart(compared, room=SLIM))
     widths = [float(charts.drawn(one).split('width="')[1].split('"')[0]) for one in (wide, slim)]
     assert widths[1] < 320 < widths[0]
 

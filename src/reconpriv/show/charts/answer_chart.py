@@ -41,13 +41,14 @@ class Room:
     label: int = 34
     title: int = 76
     subtitle: int = 96
+    axis: int | None = None
     ticks: int = 6
     words: bool = True
 
 
 ROOMY = Room()
 # A phone's; a table says what the estimates are.
-SLIM = Room(width=170, label=13, title=40, subtitle=44, ticks=3, words=False)
+SLIM = Room(width=160, label=18, title=40, subtitle=44, axis=26, ticks=3, words=False)
 
 
 def answer_chart(
@@ -145,7 +146,8 @@ def _panel(
     place, look = _place(scale.axis, rows, column, series), _look(column, series)
 
     def at(field: str) -> Spec:
-        kind = {"field": field, "type": "quantitative", "title": scale.axis}
+        title = scale.axis if room.axis is None else _wrapped(scale.axis, room.axis)
+        kind = {"field": field, "type": "quantitative", "title": title}
         return {**kind, "axis": ticks, "scale": span}
 
     def layer(test: str, mark: Spec, **encoding: Any) -> Spec:

@@ -214,14 +214,21 @@ def _serve_presets(live: Live) -> None:
             await take()
 
     def words() -> TagList:
-        return said_of(preset(), suited(preset(), live.loaded()), live.policy())
+        suits, broken = suited(preset(), live.loaded()), live.note("policy")() != ""
+        return said_of(preset(), suits, live.policy(), broken=broken)
 
     live.show("preset_words", words)
 
 
-def said_of(preset: Preset, suited: Fitted, policy: rp.Policy | None) -> TagList:
-    """What a preset is for, what was chosen for the table, and what was changed since."""
+def said_of(
+    preset: Preset, suited: Fitted, policy: rp.Policy | None, *, broken: bool = False
+) -> TagList:
+    """What a preset is for, what was chosen for the table, and what was changed since.
+
+    Without a policy, the controls may be ``broken``: they show none that can be used.
+    """
     changed = [] if policy is None else policy_changes(suited.policy, policy)
+    changed += ["a policy that cannot be used"] if broken else []
     return TagList(
         tags.p(" ".join((preset.sentence, *suited.notes)), class_="help preset-sentence"),
         tags.div(

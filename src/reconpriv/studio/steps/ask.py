@@ -192,7 +192,7 @@ def answer_card(answer: BesideTruth) -> Tag:
         tags.p(answer.verdict, class_="verdict-line") if answer.verdict else None,
         _picture(answer),
         grid(list(columns), lines, label=f"Answer: {answer.title}",
-             numbers=len(columns) - several),
+             numbers=len(columns) - several).add_class("" if several else "nameless"),
         *(tags.p(f"Note: {remark}.", class_="help") for remark in answer.remarks),
         intro=f"Estimator: {', '.join(map(_estimator_words, answer.estimators))}.",
     )  # fmt: skip
