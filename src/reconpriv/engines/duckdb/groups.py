@@ -61,7 +61,11 @@ class GroupCounts(Engine):
         with clear_errors(self._what):
             # Through Arrow: DuckDB's own rows need pytz for a time with a zone.
             found = self._connection.sql(query).to_arrow_table()
-        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+            try:
+                return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+            except (OverflowError, ValueError):
+                # Years that Python's dates do not have; DuckDB gives such dates as text.
+                return self._connection.execute(query).fetchall()
 
     def _distinct_values(self, query: str) -> pa.Array:
         return self._connection.sql(query).to_arrow_table().column(0).combine_chunks()
