@@ -66,8 +66,8 @@ def demonstrated(out: Path | None) -> Printed:
         *release_document(release),
         *([] if out is not None else [Paragraph(removed)]),
         Heading("3. Query the release, next to the truth that only the publisher knows"),
-        Grid(fields, rows, note="The last query is about a single group, of which a release is meant"
-             " to reveal little."),
+        Grid(fields, rows, note="The last query is about a single group, of which a release is"
+             " meant to reveal little."),
         Heading("4. Next, try"),
         Paragraph(
             "reconpriv keygen my.key\n"
