@@ -373,10 +373,21 @@ def _serve_columns(live: Live, results: PolicyResults) -> None:
         if known is not None and (now or running):
             content = live.result(columns_table(known.found), current=now)
         elif running and not fault:
-            content = tags.p("Counting the table without each column…", class_="working")
+            content = tags.p(
+                "Counting the table without each column…", tags.span(id="columns_progress"),
+                class_="working",
+            )  # fmt: skip
         else:
             content = TagList(notice(fault), button("try_columns", "Count it without each column"))
         return card("Columns", content)
+
+    @reactive.effect
+    async def _() -> None:
+        if results.columns.busy():
+            reactive.invalidate_later(_POLL_SECONDS)
+            done, _ = results.columns.progress
+            words = f" {done} %" if done else ""
+            await live.send("say", {"id": "columns_progress", "words": words})
 
     live.on("try_columns", lambda: results.columns.request(live.candidate))
     live.show("hints", hints)
