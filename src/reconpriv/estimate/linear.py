@@ -194,13 +194,12 @@ def _within(
             moved += padded[question, column[group]]
         weight = shares.share[entry] - moved
         square = weight * weight
-        scale = cube.scale[group]
         observed, variance = told.group_counts(cube, group, asked.value[question], asked.values)
-        records = square * scaled[group]
+        square *= cube.scale[group]
         added = (
-            records,
-            records * np.abs(weight) * scale,
-            square * scale * observed,
+            square * cube.records[group],
+            square * np.abs(weight) * scaled[group],
+            square * observed,
             moved * moved * variance,
         )
         for i, one in enumerate(added):

@@ -25,7 +25,7 @@ from reconpriv.theory.estimation.intervals import ROUNDING
 from reconpriv.theory.margins.incidence import Incidence
 from reconpriv.theory.margins.row_spectrum import RowSpectrum, cell_noise
 
-_DENSE = 1 << 25  # counts held as a table of groups x values
+_DENSE = 1 << 24  # counts held, with their variances, as a table of groups x values
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Measurements:
     spectrum: RowSpectrum
     rounding: Floats
     _incidence: dict[int, tuple[object, Incidence]] = field(default_factory=dict, repr=False)
-    _counts: dict[tuple[int, ...] | None, tuple[object, Floats | None]] = field(
+    _counts: dict[tuple[int, ...] | None, tuple[object, tuple[Floats, Floats] | None]] = field(
         default_factory=dict, repr=False
     )
 
@@ -116,7 +116,41 @@ class Measurements:
         self, cube: Cube, group: Ints, value: Ints, values: tuple[int, ...] | None
     ) -> tuple[Floats, Floats]:
         """O and V of some groups: of a set of values, or (None) of one value for each group."""
-        observed = self._observed(cube, group, value, values)
+        owner, kept = self._counts.get(values, (None, None))
+        if owner is not cube.codes:
+            kept = self._every_count(cube, values)
+            self._counts.clear()
+            self._counts[values] = cube.codes, kept
+        m = cube.schema.domain_size
+        slot = group if values is not None else group * m + value
+        if kept is not None:
+            return kept[0][slot], kept[1][slot]
+        cells = cube.group * m + cube.value
+        place = np.minimum(np.searchsorted(cells, slot), cells.size - 1)
+        observed = np.where(cells[place] == slot, cube.count[place], 0).astype(np.float64)
+        return observed, self._variances(cube, group, value, values, observed)
+
+    def _every_count(
+        self, cube: Cube, values: tuple[int, ...] | None
+    ) -> tuple[Floats, Floats] | None:
+        """O and V of all groups, or of each value in each; None if these are too many to keep."""
+        group, m = np.arange(cube.groups), cube.schema.domain_size
+        if values is not None:
+            weights = np.where(np.isin(cube.value, values), cube.count, 0.0)
+            total = np.bincount(cube.group, weights=weights, minlength=cube.groups)
+            observed, value = total.astype(np.float64), group
+        elif cube.groups * m <= _DENSE:
+            observed = np.zeros(cube.groups * m)
+            observed[cube.group * m + cube.value] = cube.count
+            group, value = np.repeat(group, m), np.tile(np.arange(m), cube.groups)
+        else:
+            return None
+        return observed, self._variances(cube, group, value, values, observed)
+
+    def _variances(
+        self, cube: Cube, group: Ints, value: Ints, values: tuple[int, ...] | None, observed: Floats
+    ) -> Floats:
+        """V of such counts, as the release shows it."""
         if values is None:
             beside = np.array(
                 [self._beside_trials([one]) for one in range(cube.schema.domain_size)]
@@ -128,30 +162,7 @@ class Measurements:
         squares = np.where(cube.sampled[group], scale * scale, 0.0)
         size = 1 if values is None else len(values)
         variance = scale * self._trial_variances(observed, records, size)
-        return observed, variance + copies * cube.uneven[group] + quotas * squares
-
-    def _observed(
-        self, cube: Cube, group: Ints, value: Ints, values: tuple[int, ...] | None
-    ) -> Floats:
-        m = cube.schema.domain_size
-        owner, table = self._counts.get(values, (None, None))
-        if owner is not cube.codes:
-            table = None
-            if values is not None:
-                weights = np.where(np.isin(cube.value, values), cube.count, 0.0)
-                total = np.bincount(cube.group, weights=weights, minlength=cube.groups)
-                table = total.astype(np.float64)
-            elif cube.groups * m <= _DENSE:
-                table = np.zeros(cube.groups * m)
-                table[cube.group * m + cube.value] = cube.count
-            self._counts.clear()
-            self._counts[values] = cube.codes, table
-        slot = group if values is not None else group * m + value
-        if table is not None:
-            return np.asarray(table[slot])
-        cells = cube.group * m + cube.value
-        place = np.minimum(np.searchsorted(cells, slot), cells.size - 1)
-        return np.where(cells[place] == slot, cube.count[place], 0).astype(np.float64)
+        return np.asarray(variance + copies * cube.uneven[group] + quotas * squares)
 
 
 def records_alone(design: Design) -> Measurements:
