@@ -72,10 +72,11 @@ class Walk:
         return self.combination == EVERYTHING and self.engine == "duckdb"
 
     def audit(self) -> None:
-        report = self.table.audit(self.policy, columns=True)
+        columns = len(actions_on(self.engine, self.combination)) > 2
+        report = self.table.audit(self.policy, columns=columns)
         assert report.groups == sum(part.num_rows for part in self.table.audit_groups(self.policy))
         assert bool(report.protection) == bool(self.policy.protect)
-        assert {one.without is not None for one in report.columns} == {True}
+        assert {one.without is not None for one in report.columns} == {columns}
 
     def publish(self) -> None:
         release = self.table.publish(self.policy, self.folder / "release", key=self.key)
