@@ -32,7 +32,6 @@ PUBLIC, DROP, PERSON, SENSITIVE = "public", "drop", "person", "sensitive"
 Decision = tuple[str, str, str]  # a role, the reason, and bins
 
 _SAMPLE = 1_000  # values of a column that are looked at
-_COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
 _ROWS_PER_VALUE = 10  # a text that fewer people share singles them out
 _ONE_ROW = 0.95  # with more values than this share of the records, each is one row's
 _WEIGHT_REASON = "looks like a survey weight, which tells records apart"
@@ -166,7 +165,7 @@ def propose(
     columns = [one for one in engine.columns() if only is None or one.name in only]
     plain = [one for one in columns if one.kind is not Kind.OTHER]
     records = engine.records()
-    distincts = engine.distinct(plain, rough=records > _COUNTED_EXACTLY) if plain else []
+    distincts = engine.distinct_in_time(plain, records) if plain else []
     rough = dict(zip(plain, distincts, strict=True))
     found = []
     for column in columns:

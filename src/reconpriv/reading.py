@@ -43,7 +43,6 @@ LABELS = ("describe", "apply")
 ROWS_PER_PERSON = ("refuse", "one")
 _NOTHING = "There is nothing to audit or to publish."
 _IN_MEMORY = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
-_COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
 _NAMED = 8  # columns without a role that a sentence names
 
 
@@ -257,7 +256,7 @@ def _count_values(source: Any, settings: dict[str, Any], name: str) -> tuple[int
             again.expect_columns([name])
             records = again.records()
             column = next(one for one in again.columns() if one.name == name)
-            return again.distinct([column], rough=records > _COUNTED_EXACTLY)[0], records
+            return again.distinct_in_time([column], records)[0], records
         finally:
             again.close()
     except ReconprivError:

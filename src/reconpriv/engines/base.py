@@ -28,6 +28,7 @@ from reconpriv.protect.watched import PublishFunction
 # Columns counted or summarised in one statement: its time grows with the square of their number,
 # and with thousands DuckDB runs out of stack. Rough counts are cheap.
 _TOGETHER, _ROUGHLY_TOGETHER = 64, 1_000
+_COUNTED_EXACTLY = 10_000_000  # records; the values of more are counted roughly
 _WIDE = ("HUGEINT", "UHUGEINT", "UBIGINT")
 # What both engines read as the same number; each also knows spellings of its own.
 _NUMBER = r"^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$"
@@ -230,6 +231,10 @@ class Engine(ABC):
         if any(outside for _, _, outside in found):
             raise outside_years(column.name)
         return {value: count for value, count, _ in found}
+
+    def distinct_in_time(self, columns: Sequence[Column], records: int) -> list[int]:
+        """How many distinct values each column has; roughly if there are very many records."""
+        return self.distinct(columns, rough=records > _COUNTED_EXACTLY)
 
     def distinct(
         self, columns: Sequence[Column], *, present: Column | None = None, rough: bool = False

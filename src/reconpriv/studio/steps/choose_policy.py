@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -309,13 +310,8 @@ def _serve_targets(live: Live, results: PolicyResults) -> None:
             )
         )
 
-    @reactive.effect
-    async def _() -> None:
-        if results.sweeps.busy():
-            reactive.invalidate_later(_POLL_SECONDS)
-            tried, settings = results.sweeps.progress
-            words = f" {tried:,} of {settings:,} settings tried" if settings else ""
-            await live.send("say", {"id": "sweep_progress", "words": words})
+    def progress_words(tried: int, settings: int) -> str:
+        return f" {tried:,} of {settings:,} settings tried" if settings else ""
 
     def try_all() -> None:
         results.patient.set(True)
@@ -331,6 +327,7 @@ def _serve_targets(live: Live, results: PolicyResults) -> None:
         if chosen is not None:
             await live.send("controls", policy_controls.controls_of(chosen.policy))
 
+    _tell_progress(live, results.sweeps, "sweep_progress", progress_words)
     live.on("try_all", try_all)
     live.show("advice", advice)
     live.on("recommend", recommend)
@@ -338,6 +335,18 @@ def _serve_targets(live: Live, results: PolicyResults) -> None:
     @reactive.effect
     def _() -> None:
         ui.update_action_button("recommend", disabled=results.best() is None)
+
+
+def _tell_progress(
+    live: Live, work: Computation[Any, Any], place: str, words: Callable[[int, int], str]
+) -> None:
+    """Say on the page how far a piece of work is, as long as it runs."""
+
+    @reactive.effect
+    async def _() -> None:
+        if work.busy():
+            reactive.invalidate_later(_POLL_SECONDS)
+            await live.send("say", {"id": place, "words": words(*work.progress)})
 
 
 def _serve_columns(live: Live, results: PolicyResults) -> None:
@@ -381,14 +390,9 @@ def _serve_columns(live: Live, results: PolicyResults) -> None:
             content = TagList(notice(fault), button("try_columns", "Count it without each column"))
         return card("Columns", content)
 
-    @reactive.effect
-    async def _() -> None:
-        if results.columns.busy():
-            reactive.invalidate_later(_POLL_SECONDS)
-            done, _ = results.columns.progress
-            words = f" {done} %" if done else ""
-            await live.send("say", {"id": "columns_progress", "words": words})
-
+    _tell_progress(
+        live, results.columns, "columns_progress", lambda done, _: f" {done} %" if done else ""
+    )
     live.on("try_columns", lambda: results.columns.request(live.candidate))
     live.show("hints", hints)
     live.show("columns_part", columns_part)
